@@ -1,0 +1,53 @@
+# Every target sets up what it needs: on a fresh machine `make demo` and `make test` are the only two commands.
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format readme bench prism clean
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+READY := .venv/.ready
+PRISM := .tools/prism
+BEAM_GO := v2.77.0
+CHECKED := schemas transforms flows tests infra memlake.py
+
+help:  ## say what each target does
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+demo: $(READY)  ## the whole path on built-in transcripts: offline, under a minute
+	$(BIN)/memlake demo
+
+test: $(READY) prism  ## every test, on two processes (ARGS='-k words' selects)
+	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
+
+lint: $(READY)  ## ruff, mypy (strict) and sqlfluff
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/mypy
+	$(BIN)/sqlfluff lint sql
+
+format: $(READY)  ## let ruff repair and format
+	$(BIN)/ruff check --fix $(CHECKED)
+	$(BIN)/ruff format $(CHECKED)
+
+readme: $(READY)  ## rewrite the README's table of tables from schemas/
+	$(BIN)/python infra/readme_tables.py
+
+bench: $(READY)  ## memlake against a plain Python loop, time and peak memory (ARGS= reaches the script)
+	$(BIN)/python tests/bench/ingest.py $(ARGS)
+
+prism:  ## build Beam's Prism runner into .tools/, two minutes once; left out where Go is absent
+	@if [ -x $(PRISM) ]; then :; \
+	elif ! command -v go >/dev/null; then echo "prism: no Go here, so tests on Prism are skipped"; \
+	else echo "prism: building it with go install, two minutes once"; \
+	  GOBIN=$(CURDIR)/.tools go install github.com/apache/beam/sdks/v2/go/cmd/prism@$(BEAM_GO) \
+	    || echo "prism: go install failed, so tests on Prism are skipped"; fi
+
+clean:  ## remove the environment, built tools and caches; lakes stay
+	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+
+$(READY): pyproject.toml infra/constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "memlake needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "setting up .venv with $(PYTHON), about 90 seconds once"
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -c infra/constraints.txt -e '.[dev]'
+	@touch $(READY)

@@ -1,0 +1,1 @@
+"""What runs when: flows, studies and the command."""

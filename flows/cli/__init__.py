@@ -1,0 +1,1 @@
+"""The command `memlake`, one file a command group."""

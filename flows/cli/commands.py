@@ -1,0 +1,104 @@
+"""The commands of `memlake`: name, where it lives, one line on it, and an example that works as it stands.
+
+Nothing here imports a command: `memlake --help` prints this table alone, in half a second.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One entry of the command's help; `target` is 'module:name' of a function or of a cyclopts App."""
+
+    name: str
+    target: str
+    help: str
+    examples: tuple[str, ...]
+
+    @property
+    def epilogue(self) -> str:
+        """The examples as the last lines of the command's own help."""
+        return "\n".join(["Examples:", *(f"  {example}" for example in self.examples)])
+
+
+COMMANDS = (
+    Command(
+        "demo",
+        "flows.cli.demo:demo",
+        "The whole path on built-in transcripts: offline, in a minute.",
+        ("memlake demo", "memlake demo --lake ./demo-lake --json"),
+    ),
+    Command(
+        "ingest",
+        "flows.cli.ingest:ingest",
+        "Read transcripts into a lake and publish one snapshot.",
+        ("memlake ingest chats.jsonl --corpus team", "memlake ingest 'exports/*.json' --corpus team --dry-run --json"),
+    ),
+    Command(
+        "represent",
+        "flows.cli.represent:represent",
+        "Make further representations from the stored turns.",
+        ("memlake represent turns sentences --corpus team",),
+    ),
+    Command(
+        "embed",
+        "flows.cli.embed:embed",
+        "Embed the stored units.",
+        ("memlake embed --corpus team", "memlake embed --corpus team --representations turns --embedder static"),
+    ),
+    Command(
+        "search",
+        "flows.cli.search:search",
+        "Show what a plan retrieves for a text.",
+        ("memlake search 'when does the lease end' --corpus team", "memlake search lease --corpus team --k 3 --json"),
+    ),
+    Command(
+        "study",
+        "flows.cli.study:app",
+        "Measure representations on questions: run, ls, show.",
+        ("memlake study run locomo-retrieval --corpus locomo", "memlake study show RUN --by category"),
+    ),
+    Command(
+        "sql",
+        "flows.cli.sql:sql",
+        "Ask in DuckDB SQL; every table is a view.",
+        (
+            "memlake sql 'select corpus, count(*) as turns from turns group by corpus'",
+            "memlake sql 'select * from turns' --out turns.parquet",
+            "memlake sql --file REPORT --param run_id=RUN --json",
+        ),
+    ),
+    Command(
+        "tables",
+        "flows.cli.tables:app",
+        "Look at the tables and check them: ls, show, verify.",
+        ("memlake tables ls", "memlake tables show turns", "memlake tables verify"),
+    ),
+    Command(
+        "snapshots",
+        "flows.cli.snapshots:app",
+        "Versions of the lake: ls, diff, tag, restore.",
+        (
+            "memlake snapshots ls",
+            "memlake snapshots tag before-cleaning",
+            "memlake snapshots diff before-cleaning latest",
+        ),
+    ),
+    Command(
+        "forget",
+        "flows.cli.forget:forget",
+        "Take a conversation out; ingest will not bring it back.",
+        ("memlake forget C-17 --corpus team",),
+    ),
+    Command(
+        "doctor",
+        "flows.cli.doctor:doctor",
+        "Versions, settings and their origins, the lake's state.",
+        ("memlake doctor", "memlake doctor --lake ./lake --json"),
+    ),
+)
+
+
+def epilogue(name: str) -> str:
+    """The examples of one command, for the help of a group that is an App of its own."""
+    return next(command.epilogue for command in COMMANDS if command.name == name)

@@ -1,0 +1,36 @@
+"""`memlake doctor`: is everything here, how is it configured, and how is the lake."""
+
+from dataclasses import asdict
+
+from flows.cli import output, table
+from flows.cli.options import AsJson, LakeUri
+
+
+def doctor(*, lake: LakeUri = None, as_json: AsJson = False) -> None:
+    """Print versions, settings with their origins, tools, the lake's state, and what is wrong."""
+    from flows.checkup import check
+    from flows.config import load
+
+    found = check(load(lake=lake))
+    if as_json:
+        output.document(asdict(found))
+        return
+    for title, facts in (("Versions", found.versions), ("Tools", found.tools), ("Lake", found.lake)):
+        table.show(["", ""], [(name, _shown(value)) for name, value in facts.items()], title=title)
+        output.say()
+    if found.vectors:
+        table.show_rows(found.vectors, title="Vectors")
+        output.say()
+    settings = [{**row, "value": _shown(row["value"])} for row in found.settings]
+    table.show_rows(settings, title="Settings")
+    output.say()
+    for problem in found.problems:
+        output.say(f"problem: {problem}")
+    if not found.problems:
+        output.say("no problem found")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)

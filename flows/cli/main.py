@@ -1,0 +1,82 @@
+"""The command `memlake`: parse, run, and turn every end into one exit code.
+
+Exit codes: 0 ok, 1 failure, 2 usage, 3 more dead letters than allowed, 4 an audit or gate failed, 130 interrupted.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+from flows.cli import output
+from flows.cli.commands import COMMANDS
+from transforms.errors import MemlakeError, TooManyDeadLettersError
+
+EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("memlake")
+
+
+def build() -> App:
+    """The command with all its parts, none of them imported yet."""
+    app = App(
+        name="memlake",
+        help="Conversation transcripts in, versioned memory tables out, and which representation remembers best.",
+        help_epilogue="Every command has --help with examples. Start with: memlake demo",
+        help_format="plaintext",
+        help_formatter="default" if sys.stdout.isatty() else "plain",
+        version=_version,
+        suppress_keyboard_interrupt=False,
+        print_error=False,
+        exit_on_error=False,
+        result_action="return_value",
+    )
+    for place, command in enumerate(COMMANDS):
+        is_group = command.target.endswith(":app")
+        extra = {} if is_group else {"help_epilogue": command.epilogue}
+        app.command(command.target, name=command.name, help=command.help, sort_key=place, **extra)
+    return app
+
+
+def run(tokens: Sequence[str]) -> int:
+    """Run one command line and return its exit code; nothing that a user can cause leaves a traceback."""
+    as_json = "--json" in (tokens[: tokens.index("--")] if "--" in tokens else tokens)
+    with output.stdout_for(as_json=as_json):
+        # Libraries warn on import about what they miss and memlake never uses.
+        logging.getLogger().setLevel(logging.ERROR)
+        try:
+            code = build()(list(tokens))
+            output.flush()
+            return code if isinstance(code, int) else 0
+        except MemlakeError as error:
+            if as_json and isinstance(error, TooManyDeadLettersError) and error.document is not None:
+                return output.document_with_error(error.document, error)
+            output.fail(error.code, error.message, error.hint, as_json=as_json)
+            return error.exit_code
+        except CycloptsError as error:
+            chain = " ".join(error.command_chain or ())
+            hint = f"memlake {chain} --help" if chain else "memlake --help"
+            output.fail("usage", str(error), hint, as_json=as_json)
+            return EXIT_USAGE
+        except KeyboardInterrupt:
+            output.fail("interrupted", "interrupted; nothing half-done was published", "run it again", as_json=as_json)
+            return EXIT_INTERRUPTED
+        except BrokenPipeError:
+            output.close_quietly()  # the reader of our output has seen enough: `memlake sql ... | head`
+            return 0
+        except Exception as error:
+            if os.environ.get("MEMLAKE_TRACEBACK"):
+                raise
+            output.fail(*output.describe(error), as_json=as_json)
+            return EXIT_FAILED
+
+
+def main() -> None:
+    """Entry point of the installed command."""
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,16 @@
+"""The demo: transcripts written for it, with planted facts and questions, and how its result is told."""
+
+from pathlib import Path
+
+TRANSCRIPTS = Path(__file__).parent / "transcripts.jsonl"
+CORPUS = "demo"
+STUDY = "demo"
+SUMMARY = "rule_summary"
+REPORT = "lost-only-as-observations"  # works for any lossy representation
+STORES = {
+    "chunks": "the text, in slices of 512",
+    "turns": "the text, message by message",
+    "rule_summary": "the first words of each message",
+}
+BUDGETS = (200, 500)
+REPRESENTATIONS = tuple(STORES)

@@ -1,0 +1,153 @@
+"""Stage shards, commit them, and stage again what the lake's movement made untrue meanwhile."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from flows.adapter import step
+from flows.jobs import StageJob
+from flows.runs import Report, Run, code_version, collect
+from schemas import REPRESENTATIONS
+from schemas.table import settings_json
+from schemas.vectors import vectors_table
+from transforms.embed.catalogue import load
+from transforms.embed.parts import fingerprint
+from transforms.embed.vectors import check_card
+from transforms.errors import LakeConflictError, UsageError
+from transforms.lake.audit import auditor
+from transforms.lake.known import Known
+from transforms.lake.lake import Lake
+from transforms.lake.manifest import DEAD_SEEN
+from transforms.lake.publish import Published, StageAgainError, publish_shards
+from transforms.lake.snapshot import Snapshot
+from transforms.represent.batches import Wanted
+from transforms.represent.representation import Making
+from transforms.represent.supplied import supplied_making
+from transforms.shard import Shard
+
+_ATTEMPTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """What a pipeline run is to bring into the lake."""
+
+    run: Run
+    job: StageJob
+    lock_timeout_s: float = 60.0
+
+    def land(self, shards: Sequence[Shard], dead: Sequence[pa.Table] = ()) -> tuple[Published, Report]:
+        """Stage and publish; at most a few times over, when other writers were faster.
+
+        Raises:
+            LakeConflictError: the lake would not stand still.
+        """
+        job = self.job
+        for _ in range(_ATTEMPTS):
+            names = step(_stage, name="stage-shards", retries=2)(job, shards)
+            report = collect(self.run.lake, names, list(dead))
+            published = step(_publish, name="publish-snapshot")(self, names, report.representations)
+            if published is not None:
+                return published, _with_conflicts(report, published)
+            base = self.run.lake.latest()
+            job = replace(
+                job, wanted=replace(job.wanted, known=replace(job.wanted.known, snapshot_id=base.snapshot_id))
+            )
+        raise LakeConflictError(
+            f"lake={self.run.lake.uri}: other writers changed it {_ATTEMPTS} times while this run staged",
+            hint="run the command again",
+        )
+
+
+def wanted_of(lake: Lake, base: Snapshot, corpus: str, makings: tuple[Making, ...], embedder: str) -> Wanted:
+    """What a run makes, after checking that the lake holds nothing made otherwise under the same names.
+
+    Raises:
+        UsageError: a representation is stored with other settings.
+        EmbedderMismatchError: vectors are stored that another model, revision or dimension made.
+    """
+    stored = {row["representation"]: row for row in base.read("representations").to_pylist()}
+    for making in makings:
+        row = stored.get(making.name)
+        if row is not None and row["settings_hash"] != making.settings_hash:
+            raise UsageError(
+                f"representation={making.name!r} is stored with settings {row['settings']} (revision "
+                f"{row['revision']}), asked for {settings_json(dict(making.settings))} (revision {making.revision})",
+                hint=f"give it another name, such as {making.name}-2:KEY=VALUE",
+            )
+    made_by = ""
+    if embedder:
+        card = load(embedder).card
+        made_by = fingerprint(card)
+        for making in makings:
+            held = base.lance_table(vectors_table(making.name, embedder))
+            if held is not None:
+                check_card(held.schema.metadata, card, f"memlake embed --embedder {embedder} --corpus {corpus}")
+    return Wanted(Known(str(lake.root), base.snapshot_id, corpus), makings, embedder, made_by)
+
+
+def representation_rows(makings: Sequence[Making]) -> pa.Table:
+    """Rows of the table representations."""
+    return REPRESENTATIONS.rows(
+        [
+            {
+                "representation": making.name,
+                "kind": making.kind,
+                "settings": settings_json(dict(making.settings)),
+                "settings_hash": making.settings_hash,
+                "revision": making.revision,
+                "code_version": code_version(),
+            }
+            for making in makings
+        ]
+    )
+
+
+def seed_of(wanted: Wanted, *more: str) -> str:
+    """Everything but a shard's bytes that decides what is staged for it."""
+    makings = ",".join(f"{making.name}={making.settings_hash}" for making in wanted.makings)
+    return "|".join((wanted.known.corpus, makings, wanted.embedder, wanted.fingerprint, *more))
+
+
+def _stage(job: StageJob, shards: Sequence[Shard]) -> list[str]:
+    return job.run(shards) if shards else []
+
+
+def _publish(landing: Landing, names: Sequence[str], staged: Collection[str]) -> Published | None:
+    """Commit; None when some shards are to be staged again."""
+    run, wanted = landing.run, landing.job.wanted
+    made = {making.name for making in wanted.makings}
+    makings = [*wanted.makings, *(supplied_making(name) for name in sorted(staged) if name not in made)]
+    try:
+        return publish_shards(
+            run.lake,
+            names,
+            corpus=wanted.known.corpus,
+            run_id=run.run_id,
+            operation=run.flow,
+            audit=auditor(run.lake),
+            representations=representation_rows(makings),
+            lock_timeout_s=landing.lock_timeout_s,
+        )
+    except StageAgainError:
+        return None
+
+
+def _with_conflicts(report: Report, published: Published) -> Report:
+    """Add the conversations of which this run read versions that contradict each other."""
+    if not published.conflicts:
+        return report
+    letters = [
+        {
+            "reason": "conflicting_versions",
+            "error": f"conversation {name!r} was read in versions of which none holds all turns of the others",
+            "source_uri": "",
+            "position": None,
+            "scope": "conversation",
+            "outcome": "dropped",
+            "stage": "commit",
+        }
+        for name in published.conflicts
+    ]
+    return replace(report, dead=pa.concat_tables([report.dead, pa.Table.from_pylist(letters, schema=DEAD_SEEN)]))

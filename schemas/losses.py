@@ -1,0 +1,19 @@
+"""losses: where each wrong answer was lost."""
+
+from schemas.judgements import JUDGEMENTS
+from schemas.table import BOOL, STRING, Table, column
+
+LOSSES = Table(
+    name="losses",
+    grain="the place where one wrong answer was lost, for one judge",
+    key=JUDGEMENTS.key,
+    columns=(
+        *(field for field in JUDGEMENTS.columns if field.name in (*JUDGEMENTS.key, "conversation_id")),
+        column(
+            "loss",
+            STRING,
+            "failed_abstention, not_in_source, not_stored, not_retrieved, packed_out or misread; the first that holds",
+        ),
+        column("judge_disputed", BOOL, "whether two judges, or a deterministic check, disagree"),
+    ),
+)

@@ -1,0 +1,24 @@
+"""retrievals: what a cell brought back."""
+
+import pyarrow as pa
+
+from schemas.table import INT, STRING, Table, column
+
+RETRIEVALS = Table(
+    name="retrievals",
+    grain="a ranked unit for a question in a cell",
+    key=("run_id", "cell", "corpus", "question_id", "rank"),
+    columns=(
+        column("run_id", STRING, "the run of the study"),
+        column("cell", STRING, "the cell"),
+        column("corpus", STRING, "the corpus of the question"),
+        column("conversation_id", STRING, "the conversation of the question"),
+        column("question_id", STRING, "the question"),
+        column("rank", INT, "place in the ranked list, from 1"),
+        column("representation", STRING, "the representation of the unit"),
+        column("unit_id", STRING, "the unit"),
+        column("score", pa.float32(), "the final score; ties are broken by unit_id ascending"),
+        column("dense", pa.float32(), "the dense part: cosine of question and unit", null=True),
+        column("lexical", pa.float32(), "the lexical part: BM25 before scaling", null=True),
+    ),
+)

@@ -1,0 +1,107 @@
+-- What a commit lands, removes and drops, decided part by part.
+-- grain: landed, removed and dropped have one row a part of a conversation
+-- reads: seen, base, losers
+
+create temp table forgotten as
+select base.conversation_id
+from base
+where base.part = 'forgotten';
+
+-- Of equal versions the first manifest's counts; the others' rows must not land beside it.
+create temp table candidates as
+select
+    seen.manifest,
+    seen.conversation_id,
+    seen.part,
+    seen.content_hash,
+    seen.rows,
+    seen.staged,
+    losers.reason as lost_because,
+    base.content_hash as base_hash,
+    forgotten.conversation_id is not null as is_forgotten,
+    row_number() over (
+        partition by seen.conversation_id, seen.part
+        order by losers.reason is not null, not seen.staged, seen.manifest
+    ) as place
+from seen
+left join base on seen.conversation_id = base.conversation_id and seen.part = base.part
+left join losers on seen.manifest = losers.manifest and seen.conversation_id = losers.conversation_id
+left join forgotten on seen.conversation_id = forgotten.conversation_id;
+
+create temp table landed as
+select
+    candidates.manifest,
+    candidates.conversation_id,
+    candidates.part,
+    candidates.content_hash,
+    candidates.rows,
+    candidates.base_hash is not null as replaces
+from candidates
+where
+    candidates.staged
+    and candidates.place = 1
+    and candidates.lost_because is null
+    and not candidates.is_forgotten
+    and candidates.content_hash is distinct from candidates.base_hash;
+
+create temp table dropped as
+select
+    candidates.manifest,
+    candidates.conversation_id,
+    candidates.part,
+    case
+        when candidates.lost_because is not null then candidates.lost_because
+        when candidates.is_forgotten then 'forgotten'
+        when candidates.content_hash is not distinct from candidates.base_hash then 'unchanged'
+        else 'conflicting_versions'
+    end as reason
+from candidates
+anti join landed
+    on
+        candidates.manifest = landed.manifest
+        and candidates.conversation_id = landed.conversation_id
+        and candidates.part = landed.part
+where candidates.staged;
+
+-- New turns make old representations untrue: what this run did not make anew goes.
+create temp table removed as
+select
+    base.conversation_id,
+    base.part,
+    base.rows,
+    landed.part is null as stale
+from base
+left join landed on base.conversation_id = landed.conversation_id and base.part = landed.part
+left join candidates
+    on
+        base.conversation_id = candidates.conversation_id
+        and base.part = candidates.part
+        and candidates.place = 1
+        and candidates.lost_because is null
+left join landed as new_turns
+    on base.conversation_id = new_turns.conversation_id and new_turns.part = 'turns' and new_turns.replaces
+where
+    landed.part is not null
+    or (
+        new_turns.part is not null
+        and candidates.part is null
+        and (base.part like 'units:%' or base.part like 'vectors:%')
+    );
+
+create temp table outdated as
+select distinct candidates.manifest
+from candidates
+where
+    not candidates.staged
+    and candidates.lost_because is null
+    and not candidates.is_forgotten
+    and candidates.content_hash is distinct from candidates.base_hash
+order by candidates.manifest;
+
+create temp table skipped as
+select count(*) as conversations
+from (
+    select seen.conversation_id from seen
+    except
+    select landed.conversation_id from landed
+) as untouched;

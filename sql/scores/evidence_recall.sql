@@ -1,0 +1,126 @@
+-- Of a question's gold turns: is one, is every one, which share is among the turns of the context's units.
+-- grain: a metric of a question in a cell at one cutoff, under one label set
+-- reads: contexts, questions, gold_turns, gold_units, retrievals
+-- param: run_id: the run to score
+with asked as (
+    select
+        contexts.run_id,
+        contexts.cell,
+        contexts.corpus,
+        contexts.conversation_id,
+        contexts.question_id,
+        contexts.cutoff_kind,
+        contexts.cutoff,
+        contexts.units,
+        questions.label_set
+    from contexts
+    inner join questions on contexts.corpus = questions.corpus and contexts.question_id = questions.question_id
+    where contexts.run_id = $run_id
+),
+
+gold as (
+    select
+        gold_turns.corpus,
+        gold_turns.question_id,
+        gold_turns.label_set,
+        count(*) as turns
+    from gold_turns
+    group by gold_turns.corpus, gold_turns.question_id, gold_turns.label_set
+),
+
+-- The rank at which a gold turn first comes: a context shows it when it is at least that long.
+first_shown as (
+    select
+        retrievals.cell,
+        retrievals.corpus,
+        retrievals.question_id,
+        gold_units.label_set,
+        gold_units.ordinal,
+        min(retrievals.rank) as rank
+    from retrievals
+    inner join gold_units
+        on
+            retrievals.corpus = gold_units.corpus
+            and retrievals.question_id = gold_units.question_id
+            and retrievals.representation = gold_units.representation
+            and retrievals.unit_id = gold_units.unit_id
+    where retrievals.run_id = $run_id
+    group by
+        retrievals.cell, retrievals.corpus, retrievals.question_id, gold_units.label_set, gold_units.ordinal
+),
+
+shown as (
+    select
+        asked.cell,
+        asked.corpus,
+        asked.question_id,
+        asked.cutoff_kind,
+        asked.cutoff,
+        asked.label_set,
+        count(*) as turns
+    from asked
+    inner join first_shown
+        on
+            asked.cell = first_shown.cell
+            and asked.corpus = first_shown.corpus
+            and asked.question_id = first_shown.question_id
+            and asked.label_set = first_shown.label_set
+    where first_shown.rank <= asked.units
+    group by asked.cell, asked.corpus, asked.question_id, asked.cutoff_kind, asked.cutoff, asked.label_set
+),
+
+counted as (
+    select
+        asked.run_id,
+        asked.cell,
+        asked.corpus,
+        asked.conversation_id,
+        asked.question_id,
+        asked.cutoff_kind,
+        asked.cutoff,
+        asked.label_set,
+        gold.turns as gold,
+        coalesce(shown.turns, 0) as shown
+    from asked
+    left join gold
+        on
+            asked.corpus = gold.corpus
+            and asked.question_id = gold.question_id
+            and asked.label_set = gold.label_set
+    left join shown
+        on
+            asked.cell = shown.cell
+            and asked.corpus = shown.corpus
+            and asked.question_id = shown.question_id
+            and asked.cutoff_kind = shown.cutoff_kind
+            and asked.cutoff = shown.cutoff
+            and asked.label_set = shown.label_set
+)
+
+select
+    counted.run_id,
+    counted.cell,
+    counted.corpus,
+    counted.conversation_id,
+    counted.question_id,
+    counted.cutoff_kind,
+    counted.cutoff,
+    0 as repeat,
+    metrics.metric,
+    counted.label_set,
+    '' as judge,
+    case
+        when counted.gold is null then null
+        when metrics.metric = 'evidence_recall_any' then cast(counted.shown > 0 as double)
+        when metrics.metric = 'evidence_recall_all' then cast(counted.shown = counted.gold as double)
+        else counted.shown / counted.gold
+    end as value,
+    case when counted.gold is null then 'no_valid_evidence' end as reason
+from counted
+cross join
+    (
+        values
+        ('evidence_recall_any'),
+        ('evidence_recall_all'),
+        ('evidence_recall_fraction')
+    ) as metrics (metric);

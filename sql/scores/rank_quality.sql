@@ -1,0 +1,124 @@
+-- mrr: 1 / rank of the first unit that touches a gold turn; ndcg: gain 1 for each such unit, ideal = all of them first.
+-- grain: a metric of a question in a cell at one k, under one label set
+-- reads: contexts, questions, cells, gold_turns, gold_units, retrievals
+-- param: run_id: the run to score
+with asked as (
+    select
+        contexts.run_id,
+        contexts.cell,
+        contexts.corpus,
+        contexts.conversation_id,
+        contexts.question_id,
+        contexts.cutoff_kind,
+        contexts.cutoff,
+        questions.label_set
+    from contexts
+    inner join questions on contexts.corpus = questions.corpus and contexts.question_id = questions.question_id
+    where contexts.run_id = $run_id and contexts.cutoff_kind = 'k'
+),
+
+gold as (
+    select distinct
+        gold_turns.corpus,
+        gold_turns.question_id,
+        gold_turns.label_set
+    from gold_turns
+),
+
+searched as (
+    select
+        cells.cell,
+        unnest(cells.representations) as representation
+    from cells
+    where cells.run_id = $run_id
+),
+
+relevant as (
+    select
+        searched.cell,
+        gold_units.corpus,
+        gold_units.question_id,
+        gold_units.label_set,
+        count(distinct gold_units.unit_id) as units
+    from gold_units
+    inner join searched on gold_units.representation = searched.representation
+    group by searched.cell, gold_units.corpus, gold_units.question_id, gold_units.label_set
+),
+
+hits as (
+    select distinct
+        retrievals.cell,
+        retrievals.corpus,
+        retrievals.question_id,
+        gold_units.label_set,
+        retrievals.rank
+    from retrievals
+    inner join gold_units
+        on
+            retrievals.corpus = gold_units.corpus
+            and retrievals.question_id = gold_units.question_id
+            and retrievals.representation = gold_units.representation
+            and retrievals.unit_id = gold_units.unit_id
+    where retrievals.run_id = $run_id
+),
+
+gains as (
+    select
+        asked.cell,
+        asked.corpus,
+        asked.question_id,
+        asked.cutoff,
+        asked.label_set,
+        1.0 / min(hits.rank) as reciprocal_rank,
+        -- In the order of the ranks: a sum of floats in another order is another sum.
+        sum(1.0 / log2(hits.rank + 1) order by hits.rank) as gain
+    from asked
+    inner join hits
+        on
+            asked.cell = hits.cell
+            and asked.corpus = hits.corpus
+            and asked.question_id = hits.question_id
+            and asked.label_set = hits.label_set
+    where hits.rank <= asked.cutoff
+    group by asked.cell, asked.corpus, asked.question_id, asked.cutoff, asked.label_set
+)
+
+select
+    asked.run_id,
+    asked.cell,
+    asked.corpus,
+    asked.conversation_id,
+    asked.question_id,
+    asked.cutoff_kind,
+    asked.cutoff,
+    0 as repeat,
+    metrics.metric,
+    asked.label_set,
+    '' as judge,
+    case
+        when gold.question_id is null then null
+        when gains.gain is null then 0.0
+        when metrics.metric = 'mrr' then gains.reciprocal_rank
+        else gains.gain / ideal_gain(least(asked.cutoff, relevant.units))
+    end as value,
+    case when gold.question_id is null then 'no_valid_evidence' end as reason
+from asked
+left join gold
+    on
+        asked.corpus = gold.corpus
+        and asked.question_id = gold.question_id
+        and asked.label_set = gold.label_set
+left join relevant
+    on
+        asked.cell = relevant.cell
+        and asked.corpus = relevant.corpus
+        and asked.question_id = relevant.question_id
+        and asked.label_set = relevant.label_set
+left join gains
+    on
+        asked.cell = gains.cell
+        and asked.corpus = gains.corpus
+        and asked.question_id = gains.question_id
+        and asked.cutoff = gains.cutoff
+        and asked.label_set = gains.label_set
+cross join (values ('mrr'), ('ndcg')) as metrics (metric);

@@ -1,0 +1,120 @@
+-- What a cell's representations kept at all: the answer's content tokens among those of every unit of its conversation.
+-- grain: a metric of a question in a cell, under one label set
+-- reads: contexts, questions, cells, unit_tokens
+-- param: run_id: the run to score
+with searched as (
+    select
+        cells.cell,
+        cells.corpus,
+        unnest(cells.representations) as representation
+    from cells
+    where cells.run_id = $run_id
+),
+
+asked as (
+    select distinct
+        contexts.run_id,
+        contexts.cell,
+        contexts.corpus,
+        contexts.conversation_id,
+        contexts.question_id
+    from contexts
+    where contexts.run_id = $run_id
+),
+
+labelled as (
+    select
+        asked.run_id,
+        asked.cell,
+        asked.corpus,
+        asked.conversation_id,
+        asked.question_id,
+        questions.label_set,
+        questions.answerable,
+        questions.answer_tokens
+    from asked
+    inner join questions on asked.corpus = questions.corpus and asked.question_id = questions.question_id
+),
+
+kept as (
+    select distinct
+        searched.cell,
+        unit_tokens.corpus,
+        unit_tokens.conversation_id,
+        unit_tokens.token
+    from unit_tokens
+    inner join searched
+        on unit_tokens.corpus = searched.corpus and unit_tokens.representation = searched.representation
+),
+
+wanted as (
+    select
+        labelled.cell,
+        labelled.corpus,
+        labelled.conversation_id,
+        labelled.question_id,
+        labelled.label_set,
+        unnest(labelled.answer_tokens) as token
+    from labelled
+),
+
+found as (
+    select
+        wanted.cell,
+        wanted.corpus,
+        wanted.question_id,
+        wanted.label_set,
+        count(*) as tokens
+    from wanted
+    inner join kept
+        on
+            wanted.cell = kept.cell
+            and wanted.corpus = kept.corpus
+            and wanted.conversation_id = kept.conversation_id
+            and wanted.token = kept.token
+    group by wanted.cell, wanted.corpus, wanted.question_id, wanted.label_set
+),
+
+counted as (
+    select
+        labelled.run_id,
+        labelled.cell,
+        labelled.corpus,
+        labelled.conversation_id,
+        labelled.question_id,
+        labelled.label_set,
+        case
+            when not labelled.answerable then 'unanswerable'
+            when len(labelled.answer_tokens) = 0 then 'no_content_tokens'
+        end as reason,
+        len(labelled.answer_tokens) as wanted,
+        coalesce(found.tokens, 0) as found
+    from labelled
+    left join found
+        on
+            labelled.cell = found.cell
+            and labelled.corpus = found.corpus
+            and labelled.question_id = found.question_id
+            and labelled.label_set = found.label_set
+)
+
+select
+    counted.run_id,
+    counted.cell,
+    counted.corpus,
+    counted.conversation_id,
+    counted.question_id,
+    'none' as cutoff_kind,
+    0 as cutoff,
+    0 as repeat,
+    metrics.metric,
+    counted.label_set,
+    '' as judge,
+    case
+        when counted.reason is not null then null
+        when metrics.metric = 'store_survival_all' then cast(counted.found = counted.wanted as double)
+        else counted.found / counted.wanted
+    end as value,
+    counted.reason
+from counted
+cross join (values ('store_survival_share'), ('store_survival_all')) as metrics (metric);

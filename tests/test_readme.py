@@ -1,0 +1,37 @@
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import schemas
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def readme_tables() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("readme_tables", REPOSITORY / "infra" / "readme_tables.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_table_of_tables_in_the_readme_is_fresh(readme_tables):
+    readme = readme_tables.README.read_text(encoding="utf-8")
+    assert readme == readme_tables.rewritten(readme), "stale: run `make readme`"
+
+
+def test_rewriting_replaces_a_stale_table_and_nothing_else(readme_tables):
+    stale = "# Head\n<!-- tables -->\n| old |\n<!-- /tables -->\nfoot | stays\n"
+    fresh = readme_tables.rewritten(stale)
+    assert fresh.startswith("# Head\n<!-- tables -->\n| table | one row is | key |\n")
+    assert fresh.endswith("<!-- /tables -->\nfoot | stays\n")
+    assert "| old |" not in fresh
+    assert readme_tables.rewritten(fresh) == fresh
+
+
+def test_every_table_has_one_row_of_three_cells(readme_tables):
+    rows = readme_tables.table_of_tables().splitlines()[2:]
+    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == [table.name for table in schemas.ALL]
+    assert {row.count(" | ") for row in rows} == {2}

@@ -1,0 +1,14 @@
+"""Parts of vectors: unchanged units under an unchanged model are never embedded again."""
+
+from transforms.embed.embedder import EmbedderCard
+from transforms.ids import content_id
+
+
+def fingerprint(card: EmbedderCard) -> str:
+    """What makes vectors comparable: model, revision, dimension and normalisation."""
+    return content_id(card.model, card.revision, card.dimension, str(card.normalised))
+
+
+def vectors_part_hash(units_hash: str, made_by: str) -> str:
+    """Content hash of a conversation's vectors: it follows from its units and the model."""
+    return content_id(units_hash, made_by)

@@ -1,0 +1,207 @@
+"""From resolved parts to files: what each table of the lake gains and loses in one commit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas import PARTS, TABLES
+from transforms.batch import PARTS_SEEN
+from transforms.lake.delta import active_files
+from transforms.lake.lake import Lake
+from transforms.lake.lancedb import without_rows
+from transforms.lake.manifest import Manifest
+from transforms.lake.resolve import MANIFEST, Resolution, parts_rows, resolve, rival_versions, seen_parts
+from transforms.lake.rewrite import Keys, count_hits, without
+from transforms.lake.rivals import judge_rivals
+from transforms.lake.snapshot import Snapshot
+from transforms.lake.stage import StagedFile, StagedFragment, Stager
+
+_NOTHING = pa.array([], pa.string())
+
+
+@dataclass(slots=True)
+class Counts:
+    """Rows of a table: landed for new parts, landed in place of older ones, gone without a successor."""
+
+    added: int = 0
+    replaced: int = 0
+    removed: int = 0
+
+
+@dataclass(slots=True)
+class Changes:
+    """One commit, table by table.
+
+    Attributes:
+        files: Delta table to (paths that go, files that come).
+        fragments: Lance table to (conversations whose rows go, fragments that come).
+    """
+
+    corpus: str
+    resolution: Resolution
+    files: dict[str, tuple[list[str], list[StagedFile]]] = field(default_factory=dict)
+    fragments: dict[str, tuple[pa.Array, list[StagedFragment]]] = field(default_factory=dict)
+    outdated: tuple[Manifest, ...] = ()
+    counts: dict[str, Counts] = field(default_factory=dict)
+    conflicts: tuple[str, ...] = ()
+
+    @staticmethod
+    def appending(files: Sequence[StagedFile]) -> "Changes":
+        """A commit that only adds files and changes no conversation."""
+        changes = Changes("", _unchanged())
+        for file in files:
+            changes.append(file.table, [file])
+        return changes
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing would be committed."""
+        return self.resolution.is_empty and not self.files and not self.fragments
+
+    def append(self, table: str, files: Sequence[StagedFile]) -> None:
+        """Add files to a table."""
+        self.files.setdefault(table, ([], []))[1].extend(files)
+        self.counts.setdefault(table, Counts()).added += sum(file.rows for file in files)
+
+    def audited(self) -> pa.Table:
+        """The conversations that the audits look at: corpus, conversation_id."""
+        names = pc.unique(self.resolution.landed["conversation_id"])
+        return pa.table(
+            {"corpus": pa.repeat(pa.scalar(self.corpus, pa.string()), len(names)), "conversation_id": names}
+        )
+
+    def stale(self) -> tuple[str, ...]:
+        """Representations and vectors that lost rows which this run did not make anew."""
+        gone = self.resolution.removed.filter(self.resolution.removed["stale"])
+        return tuple(sorted(pc.unique(gone["part"]).to_pylist()))
+
+    def dropped(self) -> dict[str, int]:
+        """How many staged parts did not land, by reason."""
+        counted = self.resolution.dropped.group_by("reason").aggregate([([], "count_all")])
+        return dict(zip(counted["reason"].to_pylist(), counted["count_all"].to_pylist(), strict=True))
+
+
+def plan_changes(lake: Lake, base: Snapshot, manifests: Sequence[Manifest], corpus: str) -> Changes:
+    """Work out the commit of some manifests on top of a base; rewrites files as needed, commits nothing."""
+    seen = seen_parts([manifest.read_parts(lake.staged) for manifest in manifests])
+    stored = base.read("parts", where=pc.field("corpus") == corpus)
+    rivals = judge_rivals(lake, base, corpus, manifests, rival_versions(seen))
+    resolution = resolve(seen, stored, rivals.losers)
+    changes = Changes(corpus, resolution, conflicts=rivals.conflicts)
+    changes.outdated = tuple(manifests[index] for index in resolution.outdated)
+    if changes.outdated:
+        return changes
+    _take_out_of_base(lake, base, changes)
+    for index, manifest in enumerate(manifests):
+        _add_manifest(lake, changes, index, manifest)
+    stager = Stager(lake.root)
+    stager.write(PARTS, parts_rows(corpus, resolution.landed))
+    for file in stager.close()[0]:
+        changes.files.setdefault("parts", ([], []))[1].append(file)
+    return changes
+
+
+def _take_out_of_base(lake: Lake, base: Snapshot, changes: Changes) -> None:
+    removed = changes.resolution.removed
+    if not removed.num_rows:
+        return
+    for table, keys in table_keys(removed, changes.corpus).items():
+        stale = table_keys(removed.filter(removed["stale"]), changes.corpus).get(table, [])
+        gone = changes.counts.setdefault(table, Counts())
+        active = active_files(table, base.delta(table)).values()
+        for file in active:
+            gone.removed += sum(count_hits(lake.root, [file], one) for one in stale)
+            left, taken = without(lake.root, file, keys)
+            if taken:
+                remove, add = changes.files.setdefault(table, ([], []))
+                remove.append(file.path)
+                add.extend(left)
+    for table, conversations in vector_keys(removed).items():
+        changes.fragments.setdefault(table, (_NOTHING, []))
+        changes.fragments[table] = (conversations, changes.fragments[table][1])
+
+
+def _add_manifest(lake: Lake, changes: Changes, index: int, manifest: Manifest) -> None:
+    """Add a manifest's files, written anew without the rows that must not land."""
+    dropped = _of(changes.resolution.dropped, index)
+    landed = _of(changes.resolution.landed, index)
+    drop_keys = table_keys(dropped, changes.corpus)
+    replaced_keys = table_keys(landed.filter(landed["replaces"]), changes.corpus)
+    for file in manifest.files:
+        left, _ = without(lake.root, file, drop_keys.get(file.table, []))
+        if not left:
+            continue
+        changes.files.setdefault(file.table, ([], []))[1].extend(left)
+        replaced = sum(count_hits(lake.root, left, one) for one in replaced_keys.get(file.table, []))
+        counts = changes.counts.setdefault(file.table, Counts())
+        counts.replaced += replaced
+        counts.added += sum(one.rows for one in left) - replaced
+    drop_vectors = vector_keys(dropped)
+    replaced_vectors = vector_keys(landed.filter(landed["replaces"]))
+    for fragment in manifest.fragments:
+        kept, _ = without_rows(lake, [fragment], drop_vectors.get(fragment.table, _NOTHING))
+        if not kept:
+            continue
+        gone, add = changes.fragments.setdefault(fragment.table, (_NOTHING, []))
+        changes.fragments[fragment.table] = (gone, [*add, *kept])
+        counts = changes.counts.setdefault(fragment.table, Counts())
+        rows = sum(part.rows for part in kept)
+        if fragment.table in replaced_vectors:
+            _, replaced = without_rows(lake, kept, replaced_vectors[fragment.table])
+            counts.replaced += replaced
+            rows -= replaced
+        counts.added += rows
+
+
+def table_keys(parts: pa.Table, corpus: str) -> dict[str, list[Keys]]:
+    """Which rows of which Delta tables some parts are: a part is not always a whole conversation's rows."""
+    keys: dict[str, list[Keys]] = {}
+    if not parts.num_rows:
+        return keys
+    turns = parts.filter(pc.equal(parts["part"], "turns"))
+    for table in ("conversations", "turns"):
+        _put(keys, table, turns, ("conversation_id",), {"corpus": corpus})
+    questions = parts.filter(pc.starts_with(parts["part"], "questions:"))
+    labels = pc.utf8_slice_codeunits(questions["part"], len("questions:"))
+    for table in ("questions", "evidence"):
+        rows = questions.append_column("label_set", labels)
+        _put(keys, table, rows, ("conversation_id", "label_set"), {"corpus": corpus})
+    units = parts.filter(pc.starts_with(parts["part"], "units:"))
+    for part in pc.unique(units["part"]).to_pylist():
+        rows = units.filter(pc.equal(units["part"], part))
+        partition = {"corpus": corpus, "representation": part.removeprefix("units:")}
+        for table in ("units", "provenance", "links"):
+            _put(keys, table, rows, ("conversation_id",), partition)
+    _put(keys, "parts", parts, ("conversation_id", "part"), {"corpus": corpus})
+    return keys
+
+
+def vector_keys(parts: pa.Table) -> dict[str, pa.Array]:
+    """Which conversations' rows of which Lance tables some parts are."""
+    vectors = parts.filter(pc.starts_with(parts["part"], "vectors:"))
+    found: dict[str, pa.Array] = {}
+    for part in pc.unique(vectors["part"]).to_pylist():
+        names = vectors.filter(pc.equal(vectors["part"], part))["conversation_id"]
+        found[part.removeprefix("vectors:")] = pc.unique(names)
+    return found
+
+
+def _put(
+    keys: dict[str, list[Keys]], table: str, rows: pa.Table, columns: tuple[str, ...], partition: dict[str, str]
+) -> None:
+    if rows.num_rows:
+        declared = set(TABLES[table].partition_by)
+        held = {name: value for name, value in partition.items() if name in declared}
+        keys.setdefault(table, []).append(Keys.of(rows, columns, held))
+
+
+def _of(rows: pa.Table, index: int) -> pa.Table:
+    return rows.filter(pc.equal(rows["manifest"], index))
+
+
+def _unchanged() -> Resolution:
+    losers = pa.schema([MANIFEST, pa.field("conversation_id", pa.string()), pa.field("reason", pa.string())])
+    nothing = PARTS_SEEN.insert(0, MANIFEST).empty_table()
+    return resolve(nothing, PARTS.empty(), losers.empty_table())

@@ -1,0 +1,143 @@
+"""Manifests: what one shard staged. Named by the shard's content and put last, so that a rerun can trust them."""
+
+import json
+import os
+import secrets
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from transforms.batch import PARTS_SEEN
+from transforms.lake.stage import StagedFile, StagedFragment
+from transforms.read.conversation import DeadLetter
+
+SUFFIX = ".manifest.json"
+DEAD_SEEN = pa.schema(
+    [
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("error", pa.string(), nullable=False),
+        pa.field("source_uri", pa.string(), nullable=False),
+        pa.field("position", pa.int64()),
+        pa.field("scope", pa.string(), nullable=False),
+        pa.field("outcome", pa.string(), nullable=False),
+        pa.field("stage", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Everything one shard staged; `parts` and `dead` name Parquet files beside the manifest.
+
+    `seen` counts what was read, changed or not; `rivals` how many shards SHARD-1, ... hold other versions of
+    conversations that stand in this one.
+    """
+
+    shard: str
+    corpus: str
+    files: tuple[StagedFile, ...]
+    fragments: tuple[StagedFragment, ...]
+    parts: tuple[str, ...]
+    dead: tuple[str, ...]
+    seen: dict[str, int]
+    rivals: int = 0
+
+    def read_parts(self, staged: Path) -> pa.Table:
+        """PARTS_SEEN rows of the shard."""
+        return read_beside(staged, self.parts, PARTS_SEEN)
+
+    def read_dead(self, staged: Path) -> pa.Table:
+        """DEAD_SEEN rows of the shard."""
+        return read_beside(staged, self.dead, DEAD_SEEN)
+
+    def vector_files(self, root: Path) -> list[Path]:
+        """Where the data of its Lance fragments lies."""
+        return [
+            root / "lance" / f"{fragment.table}.lance" / "data" / data["path"]
+            for fragment in self.fragments
+            for data in json.loads(fragment.fragment)["files"]
+        ]
+
+    def is_whole(self, root: Path) -> bool:
+        """Whether every file that it names is still there."""
+        tables = (root / "parquet" / file.table / file.path for file in self.files)
+        beside = (root / "staged" / name for name in (*self.parts, *self.dead))
+        return all(path.exists() for path in (*tables, *self.vector_files(root), *beside))
+
+
+def put_manifest(staged: Path, manifest: Manifest) -> Manifest:
+    """Publish a shard's manifest unless another attempt did so first; return the one that counts."""
+    final = manifest_path(staged, manifest.shard)
+    written = staged / f"{secrets.token_hex(16)}.tmp"
+    written.write_text(json.dumps(asdict(manifest)), encoding="utf-8")
+    try:
+        os.link(written, final)  # unlike a rename, never replaces
+    except FileExistsError:
+        winner = read_manifest(staged, manifest.shard)
+        if winner is not None:
+            return winner
+    finally:
+        written.unlink()
+    return manifest
+
+
+def read_manifest(staged: Path, shard: str) -> Manifest | None:
+    """The manifest of a shard; None when the shard is not finished."""
+    try:
+        fields = json.loads(manifest_path(staged, shard).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    fields["files"] = tuple(StagedFile(**file) for file in fields["files"])
+    fields["fragments"] = tuple(StagedFragment(**fragment) for fragment in fields["fragments"])
+    fields["parts"], fields["dead"] = tuple(fields["parts"]), tuple(fields["dead"])
+    return Manifest(**fields)
+
+
+def finished_shards(root: Path, shard: str) -> list[str]:
+    """The shard and its rivals, when the manifests of all are there and whole; else nothing."""
+    staged = root / "staged"
+    first = read_manifest(staged, shard)
+    names = [shard, *(f"{shard}-{number + 1}" for number in range(first.rivals))] if first else []
+    found = [read_manifest(staged, name) for name in names]
+    return names if all(one is not None and one.is_whole(root) for one in found) else []
+
+
+def manifest_path(staged: Path, shard: str) -> Path:
+    """Where a shard's manifest lies."""
+    return staged / f"{shard}{SUFFIX}"
+
+
+def drop_manifest(staged: Path, manifest: Manifest, *, beside: bool = True) -> None:
+    """Forget a manifest: committed, or no longer true. The files it staged are then the commit's, or orphans."""
+    manifest_path(staged, manifest.shard).unlink(missing_ok=True)
+    if beside:
+        for name in (*manifest.parts, *manifest.dead):
+            (staged / name).unlink(missing_ok=True)
+
+
+def set_aside(staged: Path, manifest: Manifest, run_id: str) -> None:
+    """Keep a manifest that failed an audit for people to look at; no run picks it up again."""
+    path = manifest_path(staged, manifest.shard)
+    path.replace(staged / f"{manifest.shard}.{run_id}.failed.json")
+
+
+def dead_rows(letters: Iterable[DeadLetter]) -> pa.Table:
+    """Dead letters as DEAD_SEEN rows."""
+    rows = [{name: getattr(letter, name) for name in DEAD_SEEN.names} for letter in letters]
+    return pa.Table.from_pylist(rows, schema=DEAD_SEEN)
+
+
+def write_beside(staged: Path, rows: pa.Table, kind: str) -> str:
+    """Write a small Parquet file beside the manifests and return its name."""
+    name = f"{secrets.token_hex(16)}.{kind}.parquet"
+    pq.write_table(rows, staged / name, compression="zstd")
+    return name
+
+
+def read_beside(staged: Path, names: tuple[str, ...], schema: pa.Schema) -> pa.Table:
+    """Read small Parquet files that `write_beside` wrote."""
+    tables = [pq.read_table(staged / name, schema=schema) for name in names]
+    return pa.concat_tables(tables) if tables else schema.empty_table()

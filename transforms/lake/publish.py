@@ -1,0 +1,229 @@
+"""The committer: under the lock, commit each table once, audit what was committed, publish one snapshot row."""
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from schemas import SNAPSHOTS, TABLES
+from transforms.errors import AuditError, LakeCorruptError
+from transforms.lake.changes import Changes, Counts, plan_changes
+from transforms.lake.delta import commit_table
+from transforms.lake.lake import Lake
+from transforms.lake.lancedb import commit_fragments, rows_of, tag_version
+from transforms.lake.lock import Lock
+from transforms.lake.manifest import Manifest, drop_manifest, read_manifest, set_aside
+from transforms.lake.snapshot import Pin, Snapshot
+from transforms.lake.stage import StagedFile, Stager
+
+# Offending rows of each audit, by audit name, among some conversations of a candidate snapshot.
+Audit = Callable[[Snapshot, pa.Table], Mapping[str, pa.Table]]
+
+
+class StageAgainError(Exception):
+    """Some shards' manifests are gone, or no longer true of the base; not an error of the user's."""
+
+    def __init__(self, shards: Sequence[str]) -> None:
+        super().__init__(f"shards to stage again: {', '.join(shards)}")
+        self.shards = tuple(shards)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a commit did; `snapshot_id` is None when there was nothing to publish."""
+
+    snapshot_id: str | None
+    base_snapshot_id: str | None
+    counts: Mapping[str, Counts] = field(default_factory=dict)
+    stale: tuple[str, ...] = ()
+    skipped: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    conflicts: tuple[str, ...] = ()
+
+
+def publish_shards(
+    lake: Lake,
+    shards: Sequence[str],
+    *,
+    corpus: str,
+    run_id: str,
+    operation: str,
+    audit: Audit,
+    representations: pa.Table | None = None,
+    lock_timeout_s: float = 60.0,
+) -> Published:
+    """Commit what shards staged, if it is still news to the latest snapshot.
+
+    Args:
+        shards: digests of the shards; their manifests are read under the lock.
+        audit: run on the committed versions; any offending row publishes nothing.
+        representations: rows of the representations table for the names that the shards made.
+
+    Raises:
+        StageAgainError: a manifest is missing, incomplete or outdated.
+        AuditError: the audit found offending rows; the manifests are set aside.
+        LakeBusyError, LakeConflictError: another writer was there; nothing was published.
+    """
+    with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
+        book = lake.open_table(SNAPSHOTS)
+        base = lake.latest()
+        manifests = _manifests(lake, shards)
+        changes = plan_changes(lake, base, manifests, corpus)
+        if changes.outdated:
+            for manifest in changes.outdated:
+                drop_manifest(lake.staged, manifest)
+            raise StageAgainError([manifest.shard for manifest in changes.outdated])
+        if representations is not None and changes.resolution.landed.num_rows:
+            _add_representations(lake, base, representations, changes)
+        published = Published(None, base.snapshot_id or None, skipped=changes.resolution.skipped)
+        if not changes.is_empty:
+            published = _commit(lake, book, base, changes, held, audit, manifests, run_id=run_id, operation=operation)
+        for manifest in manifests:
+            drop_manifest(lake.staged, manifest)
+        return published
+
+
+def publish_files(
+    lake: Lake, files: Sequence[StagedFile], *, run_id: str, operation: str, lock_timeout_s: float = 60.0
+) -> Published:
+    """Append staged files of a study (cells, retrievals, contexts, scores) as one snapshot."""
+    with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
+        book = lake.open_table(SNAPSHOTS)
+        base = lake.latest()
+        changes = Changes.appending(files)
+        return _commit(lake, book, base, changes, held, _no_audit, (), run_id=run_id, operation=operation)
+
+
+def restore(lake: Lake, at: str, *, run_id: str, lock_timeout_s: float = 60.0) -> Snapshot:
+    """Publish an old snapshot's versions as the newest one; no table is touched and no history lost."""
+    with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
+        book = lake.open_table(SNAPSHOTS)
+        wanted, base = lake.snapshot(at), lake.latest()
+        held.check()
+        _append(lake, book, base, wanted.pins, run_id=run_id, operation="restore")
+        return lake.latest()
+
+
+def _commit(
+    lake: Lake,
+    book: DeltaTable,
+    base: Snapshot,
+    changes: Changes,
+    held: Lock,
+    audit: Audit,
+    manifests: Sequence[Manifest],
+    *,
+    run_id: str,
+    operation: str,
+) -> Published:
+    pins = dict(base.pins)
+    for table, (remove, add) in changes.files.items():
+        held.check()
+        pins[table] = commit_table(lake, base, table, remove=remove, add=add)
+    for table, (gone, fragments) in changes.fragments.items():
+        held.check()
+        stored = base.lance_table(table)
+        drop = rows_of(stored, changes.corpus, gone) if stored is not None and len(gone) else {}
+        if drop or fragments:
+            pins[table] = commit_fragments(lake, base, table, drop=drop, add=fragments)
+    candidate = Snapshot(lake.root, "candidate", base.sequence + 1, pins=pins)
+    offending = audit(candidate, changes.audited())
+    if offending:
+        for manifest in manifests:
+            set_aside(lake.staged, manifest, run_id)
+        raise AuditError(_describe(offending), hint=f"nothing was published; look into {lake.staged}")
+    snapshot_id = secrets.token_hex(8)
+    for pin in pins.values():
+        if pin.is_lance and pin != base.pins.get(pin.table):
+            tag_version(lake, pin, snapshot_id)
+    held.check()
+    _append(lake, book, base, pins, run_id=run_id, operation=operation, snapshot_id=snapshot_id)
+    return Published(
+        snapshot_id,
+        base.snapshot_id or None,
+        counts=changes.counts,
+        stale=changes.stale(),
+        skipped=changes.resolution.skipped,
+        dropped=changes.dropped(),
+        conflicts=changes.conflicts,
+    )
+
+
+def _append(
+    lake: Lake,
+    book: DeltaTable,
+    base: Snapshot,
+    pins: Mapping[str, Pin],
+    *,
+    run_id: str,
+    operation: str,
+    snapshot_id: str | None = None,
+) -> None:
+    row: dict[str, object] = {
+        "snapshot_id": snapshot_id or secrets.token_hex(8),
+        "sequence": base.sequence + 1,
+        "created_at": datetime.now(UTC),
+        "base_snapshot_id": base.snapshot_id or None,
+        "run_id": run_id,
+        "operation": operation,
+        "pins": [{"table": p.table, "location": p.location, "version": p.version} for p in pins.values()],
+    }
+    lake.append_snapshot(book, row)
+
+
+def _manifests(lake: Lake, shards: Sequence[str]) -> list[Manifest]:
+    """The shards' manifests, in the order of the shards."""
+    found, missing = [], []
+    for shard in dict.fromkeys(shards):
+        manifest = read_manifest(lake.staged, shard)
+        if manifest is not None and manifest.is_whole(lake.root):
+            found.append(manifest)
+            continue
+        if manifest is not None:
+            drop_manifest(lake.staged, manifest)
+        missing.append(shard)
+    if missing:
+        raise StageAgainError(missing)
+    return found
+
+
+def _add_representations(lake: Lake, base: Snapshot, rows: pa.Table, changes: Changes) -> None:
+    """Land the rows of names that the base does not know; a known name always has these very settings."""
+    known = base.read("representations", columns=["representation"])["representation"]
+    made = {part.removeprefix("units:") for part in changes.resolution.landed["part"].to_pylist()}
+    news = pc.and_(
+        pc.invert(pc.is_in(rows["representation"], value_set=known.combine_chunks())),
+        pc.is_in(rows["representation"], value_set=pa.array(sorted(made), pa.string())),
+    )
+    fresh = rows.filter(news)
+    if fresh.num_rows:
+        stager = Stager(lake.root)
+        stager.write(TABLES["representations"], fresh)
+        changes.append("representations", stager.close()[0])
+
+
+def _describe(offending: Mapping[str, pa.Table]) -> str:
+    """One line that names each failed audit, its count and its first offending row."""
+    parts = [
+        f"{name}: {rows.num_rows} rows, first {rows.slice(0, 1).to_pylist()[0]}" for name, rows in offending.items()
+    ]
+    return f"{len(parts)} audits failed; " + "; ".join(parts)
+
+
+def _no_audit(candidate: Snapshot, audited: pa.Table) -> Mapping[str, pa.Table]:
+    """Rows of a study are checked by their own schema; the audits look at conversations."""
+    del candidate, audited
+    return {}
+
+
+def missing_pins(snapshot: Snapshot) -> Iterable[str]:
+    """Tables whose pinned version cannot be opened, for `tables verify`."""
+    for name, pin in snapshot.pins.items():
+        try:
+            _ = snapshot.lance_table(name) if pin.is_lance else snapshot.files(name)
+        except LakeCorruptError:
+            yield name

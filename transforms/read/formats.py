@@ -1,0 +1,114 @@
+"""The formats that memlake reads: the one table of names, detection by content, and reading by name."""
+
+import codecs
+from collections.abc import Iterator, Sequence
+
+from transforms.errors import UsageError
+from transforms.read import locomo, longmemeval, memlake_jsonl, openai_chat
+from transforms.read.conversation import Conversation, DeadLetter, Reader, ReadOptions, Source
+from transforms.read.opening import open_uri
+from transforms.read.sources import SHARD_BYTES, plan_shards
+
+_READERS: tuple[Reader, ...] = (
+    locomo.READER,
+    longmemeval.READER,
+    openai_chat.READER,
+    memlake_jsonl.TURNS,
+    memlake_jsonl.CONVERSATIONS,
+)
+FORMATS: dict[str, Reader] = {reader.name: reader for reader in _READERS}
+REVISIONS: dict[str, int] = {reader.name: reader.revision for reader in _READERS}
+HEAD_BYTES = 64 * 1024
+
+
+def detect(head: bytes, uri: str = "") -> Reader | DeadLetter:
+    """Find the format by the structure of a file's first bytes, never by its name.
+
+    Raises:
+        UsageError: two formats match; both are named.
+    """
+    if not head.strip():
+        return DeadLetter("empty_file", "the file is empty", uri, None, "file", "skipped")
+    found = [reader for reader in _READERS if reader.sniff(head)]
+    if len(found) > 1:
+        names = " and ".join(reader.name for reader in found)
+        raise UsageError(f"source={uri!r} looks like {names}", hint=f"say which: --format {found[0].name}")
+    if found:
+        return found[0]
+    try:
+        # The last character may be cut, so the end is not final.
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError as error:
+        says = f"not UTF-8: {error.reason} at byte {error.start}"
+        return DeadLetter("wrong_encoding", says, uri, None, "file")
+    return DeadLetter("unknown_format", f"its structure is none of {', '.join(FORMATS)}", uri, None, "file")
+
+
+def reader_of(uri: str, format_name: str = "auto") -> Reader | DeadLetter:
+    """The reader of a file: by name, or by its content when the name is 'auto'.
+
+    Raises:
+        UsageError: there is no such format, or two formats match.
+    """
+    if format_name != "auto":
+        check_format(format_name)
+        return FORMATS[format_name]
+    try:
+        with open_uri(uri) as file:
+            head = file.read(HEAD_BYTES)
+    except OSError as error:
+        return DeadLetter("unreadable", f"cannot be read: {error.strerror or error}", uri, None, "file")
+    return detect(head, uri)
+
+
+def check_format(format_name: str) -> str:
+    """Return the name of a format or 'auto'.
+
+    Raises:
+        UsageError: there is no such format.
+    """
+    if format_name != "auto" and format_name not in FORMATS:
+        raise UsageError(
+            f"format={format_name!r} is not known: allowed are auto, {', '.join(FORMATS)}", hint="try --format auto"
+        )
+    return format_name
+
+
+def read_source(
+    source: Source, format_name: str = "auto", options: ReadOptions | None = None
+) -> Iterator[Conversation | DeadLetter]:
+    """Read a file or a byte range of one; what cannot be read is yielded as dead letters.
+
+    Raises:
+        UsageError: there is no such format, or two formats match.
+    """
+    reader = reader_of(source.uri, format_name)
+    if isinstance(reader, DeadLetter):
+        # Of a file that is cut into ranges, one range reports for all.
+        if source.start == 0:
+            yield reader
+        return
+    yield from reader.read(source, options or ReadOptions())
+
+
+def plan_sources(
+    files: Sequence[tuple[str, int]], format_name: str = "auto", *, shard_bytes: int = SHARD_BYTES
+) -> tuple[dict[str, list[list[Source]]], list[DeadLetter]]:
+    """Shards by format, and a dead letter for each file that has none.
+
+    Shards of a format whose layout is 'turn_lines' need a gathering job after them.
+
+    Raises:
+        UsageError: there is no such format, or two formats match.
+    """
+    letters: list[DeadLetter] = []
+    held: dict[str, list[tuple[str, int]]] = {}
+    for uri, size in files:
+        reader = reader_of(uri, format_name)
+        if isinstance(reader, DeadLetter):
+            letters.append(reader)
+        else:
+            held.setdefault(reader.name, []).append((uri, size))
+    return {
+        name: plan_shards(of_name, FORMATS[name].layout, shard_bytes=shard_bytes) for name, of_name in held.items()
+    }, letters

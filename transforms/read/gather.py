@@ -1,0 +1,172 @@
+"""From turns spread over files, byte ranges and exports to whole conversations, the same in whatever order they come.
+
+A conversation may be exported again, whole or grown: of two sources whose turns are equal, or where one's are the first
+of the other's, the longer counts once. Apart from that, a turn that has an id or a time counts once, however many sources
+hold it; a turn that has neither is told from its like by its place alone, so it stays.
+"""
+
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.table import BOOL, INT, STRING
+from transforms.read.arrange import Columns, arrange
+from transforms.read.conversation import Conversation, DeadLetter
+
+# One row a turn, as its source gives it; position orders the turns of one source, times are UTC microseconds.
+PARTIAL = pa.schema(
+    [
+        pa.field("conversation_id", STRING, nullable=False),
+        pa.field("source_uri", STRING, nullable=False),
+        pa.field("format", STRING, nullable=False),
+        pa.field("position", INT, nullable=False),
+        pa.field("session_id", STRING),
+        pa.field("session_label", STRING),
+        pa.field("session_at", INT),
+        pa.field("zone_known", BOOL, nullable=False),
+        pa.field("turn_id", STRING),
+        pa.field("speaker", STRING, nullable=False),
+        pa.field("role", STRING, nullable=False),
+        pa.field("kind", STRING, nullable=False),
+        pa.field("text", STRING, nullable=False),
+        pa.field("source_chars", INT, nullable=False),
+        pa.field("said_at", INT),
+    ]
+)
+_Row = tuple[object, ...]
+
+
+def partial_rows(partials: Iterable[Conversation]) -> pa.Table:
+    """Rows of partial conversations, in the schema PARTIAL.
+
+    The position of a turn is the partial's byte offset plus the turn's place in it: lines have at least two bytes, so
+    this rises along a source.
+    """
+    parts = [part for part in partials if part.text]
+    counts = np.array([len(part.text) for part in parts], np.int64)
+    offsets = np.repeat(np.array([part.position for part in parts], np.int64), counts)
+    places = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    owner = pa.array(np.repeat(np.arange(len(parts)), counts))
+    bases = np.cumsum([0, *(len(part.sessions) for part in parts)])[:-1]
+    session = pa.array(np.fromiter(chain.from_iterable(p.session for p in parts), np.int64) + np.repeat(bases, counts))
+    sessions = [held for part in parts for held in part.sessions]
+
+    def by_part(values: list[str]) -> pa.Array:
+        return pa.array(values, STRING).take(owner)
+
+    def by_session(values: list[object], kind: pa.DataType) -> pa.Array:
+        return pa.array(values, kind).take(session)
+
+    def flat(name: str, kind: pa.DataType = STRING) -> pa.Array:
+        return pa.array(list(chain.from_iterable(getattr(part, name) for part in parts)), kind)
+
+    turn_id = flat("turn_id")
+    return pa.Table.from_arrays(
+        [
+            by_part([part.conversation_id for part in parts]),
+            by_part([part.source_uri for part in parts]),
+            by_part([part.format for part in parts]),
+            pa.array(offsets + places),
+            by_session([held.session_id or None for held in sessions], STRING),
+            by_session([held.label for held in sessions], STRING),
+            by_session([held.at for held in sessions], INT),
+            by_session([held.zone_known for held in sessions], BOOL),
+            pc.if_else(pc.equal(turn_id, ""), pa.scalar(None, STRING), turn_id),
+            *(flat(name) for name in ("speaker", "role", "kind", "text")),
+            flat("source_chars", INT),
+            flat("said_at", INT),
+        ],
+        schema=PARTIAL,
+    )
+
+
+def bucket_of(conversation_ids: pa.Array | pa.ChunkedArray, buckets: int) -> pa.Array:
+    """The bucket (int32, from 0) of each conversation, the same in every process; each distinct id is hashed once."""
+    if isinstance(conversation_ids, pa.ChunkedArray):
+        conversation_ids = conversation_ids.combine_chunks()
+    encoded = pc.dictionary_encode(conversation_ids)
+    hashed = [
+        int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big") % buckets
+        for name in encoded.dictionary.to_pylist()
+    ]
+    return pa.array(hashed, pa.int32()).take(encoded.indices)
+
+
+def gather(table: pa.Table) -> Iterator[Conversation | DeadLetter]:
+    """Yield the whole conversations of a bucket of PARTIAL rows, in any order, by conversation id."""
+    order = pc.sort_indices(table, [(name, "ascending") for name in ("conversation_id", "source_uri", "position")])
+    table = table.take(order).combine_chunks()
+    names = table["conversation_id"].to_pylist()
+    starts = [row for row, name in enumerate(names) if not row or name != names[row - 1]]
+    for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
+        yield from _conversation(table.slice(start, end - start))
+
+
+def _conversation(rows: pa.Table) -> Iterator[Conversation | DeadLetter]:
+    conversation_id, uri, format_name = (rows[name][0].as_py() for name in ("conversation_id", "source_uri", "format"))
+    if rows["source_uri"][-1].as_py() != uri:
+        keep, letters = _merge(rows, conversation_id)
+        yield from letters
+        rows = rows.take(keep)
+        uri = rows["source_uri"][0].as_py()
+    columns = Columns(
+        **{name: rows[name].to_pylist() for name in ("text", "speaker", "role", "kind", "source_chars", "turn_id")},
+        **{name: rows[name].to_pylist() for name in ("said_at", "session_id", "session_label", "session_at")},
+        zone=rows["zone_known"].to_pylist(),
+    )
+    made, letters = arrange(columns, conversation_id, uri, format_name)
+    yield from letters
+    yield made
+
+
+def _merge(rows: pa.Table, conversation_id: str) -> tuple[list[int], list[DeadLetter]]:
+    """The rows that count where several sources hold turns of one conversation."""
+    content = rows.drop_columns(["conversation_id", "source_uri", "format", "position"])
+    values = list(zip(*(column.to_pylist() for column in content.columns), strict=True))
+    dated = [turn_id is not None or at is not None for turn_id, at in zip(
+        rows["turn_id"].to_pylist(), rows["said_at"].to_pylist(), strict=True
+    )]  # fmt: skip
+    sources: dict[str, list[int]] = {}
+    for row, uri in enumerate(rows["source_uri"].to_pylist()):
+        sources.setdefault(uri, []).append(row)
+    letters: list[DeadLetter] = []
+    keep: list[int] = []
+    seen: dict[_Row, int] = {}
+    for uri, held in _longest(sources, values).items():
+        if held is None:
+            error = f"conversation {conversation_id!r} stands in another source too, as far as this one goes"
+            letters.append(DeadLetter("repeated_export", error, uri, None, "conversation", "skipped"))
+            continue
+        # The second 'ok' of one minute in this source is the second one of that minute in the other.
+        counts: dict[_Row, int] = {}
+        fresh = []
+        for row in held:
+            counts[values[row]] = counts.get(values[row], 0) + 1
+            if not dated[row] or counts[values[row]] > seen.get(values[row], 0):
+                fresh.append(row)
+        if len(fresh) < len(held):
+            error = f"{len(held) - len(fresh)} turns of conversation {conversation_id!r} stand in another source too"
+            letters.append(DeadLetter("repeated_turns", error, uri, None, "conversation", "skipped"))
+        for value, count in counts.items():
+            seen[value] = max(count, seen.get(value, 0))
+        keep += fresh
+    return keep, letters
+
+
+def _longest(sources: dict[str, list[int]], values: list[_Row]) -> dict[str, list[int] | None]:
+    """Per source its rows, or None where another source begins with all of them (of equal ones the first stays)."""
+    result: dict[str, list[int] | None] = dict(sources)
+    for uri, rows in sources.items():
+        mine = [values[row] for row in rows]
+        for other, others in sources.items():
+            if values[others[0]] != mine[0]:
+                continue
+            longer = len(others) > len(rows) or (len(others) == len(rows) and other < uri)
+            if longer and [values[row] for row in others[: len(rows)]] == mine:
+                result[uri] = None
+                break
+    return result

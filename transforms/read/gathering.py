@@ -1,0 +1,92 @@
+"""The first of two jobs for formats that spread a conversation: turns into staged files, a bucket of conversations each."""
+
+import json
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from transforms.lake.manifest import DEAD_SEEN, dead_rows, read_beside, write_beside
+from transforms.lake.progress import Progress
+from transforms.read.conversation import DeadLetter, ReadOptions
+from transforms.read.formats import read_source
+from transforms.read.gather import PARTIAL, bucket_of, partial_rows
+from transforms.shard import Shard
+
+SUFFIX = ".gathered.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What one shard contributed: file names by bucket, and its dead letters, all in the lake's staged folder."""
+
+    shard: str
+    files: dict[int, str]
+    dead: tuple[str, ...]
+
+    def is_whole(self, staged: Path) -> bool:
+        """Whether every file that it names is still there."""
+        return all((staged / name).exists() for name in (*self.files.values(), *self.dead))
+
+    def read_dead(self, staged: Path) -> pa.Table:
+        """DEAD_SEEN rows of the shard."""
+        return read_beside(staged, self.dead, DEAD_SEEN)
+
+
+def gather_shard(shard: Shard, *, lake: str, options: ReadOptions, buckets: int, run_id: str) -> str:
+    """Split the turns of a shard by bucket into staged files; return the shard's name. Done shards are left alone."""
+    staged = Path(lake) / "staged"
+    progress = Progress(staged, run_id)
+    name = shard.name()
+    progress.name_shard(shard.index, name)
+    found = read_gathered(staged, name)
+    if found is None or not found.is_whole(staged):
+        _gather(shard, name, staged, options, buckets, progress)
+    progress.finish_shard(shard.index)
+    return name
+
+
+def _gather(shard: Shard, name: str, staged: Path, options: ReadOptions, buckets: int, progress: Progress) -> None:
+    writers: dict[int, pq.ParquetWriter] = {}
+    files: dict[int, str] = {}
+    dead: list[DeadLetter] = []
+    for source in shard.sources:
+        for item in read_source(source, shard.format, options):
+            if isinstance(item, DeadLetter):
+                dead.append(item)
+                continue
+            rows = partial_rows([item])
+            bucket = bucket_of(rows["conversation_id"], buckets)
+            for number in pc.unique(bucket).to_pylist():
+                if number not in writers:
+                    files[number] = f"{secrets.token_hex(16)}.bucket.parquet"
+                    writers[number] = pq.ParquetWriter(staged / files[number], PARTIAL, compression="zstd")
+                writers[number].write_table(rows.filter(pc.equal(bucket, number)))
+            progress.add_turns(rows.num_rows)
+    for writer in writers.values():
+        writer.close()
+    beside = (write_beside(staged, dead_rows(dead), "dead"),) if dead else ()
+    note = {"shard": name, "files": {str(number): file for number, file in files.items()}, "dead": beside}
+    written = staged / f"{secrets.token_hex(16)}.tmp"
+    written.write_text(json.dumps(note), encoding="utf-8")
+    written.replace(staged / f"{name}{SUFFIX}")
+
+
+def read_gathered(staged: Path, name: str) -> Gathered | None:
+    """What a shard contributed; None when it is not finished."""
+    try:
+        note = json.loads((staged / f"{name}{SUFFIX}").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    files = {int(number): file for number, file in note["files"].items()}
+    return Gathered(note["shard"], files, tuple(note["dead"]))
+
+
+def drop_gathered(staged: Path, gathered: Gathered) -> None:
+    """Delete a shard's contribution: the conversations are in the lake now."""
+    (staged / f"{gathered.shard}{SUFFIX}").unlink(missing_ok=True)
+    for name in (*gathered.files.values(), *gathered.dead):
+        (staged / name).unlink(missing_ok=True)

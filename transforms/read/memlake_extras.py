@@ -1,0 +1,129 @@
+"""Questions and units that a conversation in memlake's own JSONL brings along."""
+
+from typing import Any
+
+from transforms.errors import UsageError
+from transforms.ids import check_name
+from transforms.read.arrange import unique_ids
+from transforms.read.clean import as_answer, as_name, text_letter
+from transforms.read.conversation import Conversation, DeadLetter, Question, SuppliedUnit
+from transforms.read.dates import parse_time
+
+
+def questions_of(given: object, conversation: Conversation) -> tuple[list[Question], list[DeadLetter]]:
+    """The questions of a conversation; evidence that names no turn is marked dangling, never guessed."""
+    letters: list[DeadLetter] = []
+    records = _records(given, "question", conversation, letters)
+    turns = set(conversation.turn_id)
+    questions = []
+    for position, record in records:
+        what = f"question {position} of conversation {conversation.conversation_id!r}"
+        letter = text_letter(record.get("text"), what, conversation.source_uri, None, "question")
+        if letter:
+            letters.append(letter)
+            continue
+        answer = as_answer(record.get("answer"))
+        answers = [text for item in _list(record.get("answers")) if (text := as_answer(item)) is not None]
+        asked_at = parse_time(record.get("asked_at"))
+        if record.get("asked_at") is not None and asked_at is None:
+            error = f"asked_at={record['asked_at']!r:.60} of {what} is no date that can be read"
+            letters.append(DeadLetter("broken_date", error, conversation.source_uri, None, "question", "kept"))
+        if answer is None and answers:
+            answer = answers[0]
+        questions.append(
+            Question(
+                question_id=as_name(record.get("question_id")) or f"{conversation.conversation_id}:q{position}",
+                position=position,
+                text=record["text"],
+                answer=answer,
+                category=as_name(record.get("category")) or "",
+                label_set=_label_set(record.get("label_set")),
+                answers=list(dict.fromkeys([*([] if answer is None else [answer]), *answers])),
+                evidence=_evidence(_list(record.get("evidence")), turns),
+                asked_at=asked_at[0] if asked_at else None,
+                options=[text for item in _list(record.get("options")) if (text := as_answer(item)) is not None],
+                answerable=record.get("answerable") is not False,
+                attributes=record["attributes"] if isinstance(record.get("attributes"), dict) else {},
+            )
+        )
+    for label_set in {question.label_set for question in questions}:
+        same = [question for question in questions if question.label_set == label_set]
+        for question, chosen in zip(same, unique_ids([q.question_id for q in same]), strict=True):
+            question.question_id = chosen
+    return questions, letters
+
+
+def units_of(given: object, conversation: Conversation) -> tuple[list[SuppliedUnit], list[DeadLetter]]:
+    """The units of a conversation; turn ids that name no turn are left out and reported."""
+    letters: list[DeadLetter] = []
+    uri = conversation.source_uri
+    session_of = dict(zip(conversation.turn_id, conversation.session, strict=True))
+    units = []
+    for position, record in _records(given, "unit", conversation, letters):
+        what = f"unit {position} of conversation {conversation.conversation_id!r}"
+        if letter := text_letter(record.get("text"), what, uri, None, "unit"):
+            letters.append(letter)
+            continue
+        name = record.get("representation")
+        try:
+            representation = check_name("representation", name if isinstance(name, str) else "")
+        except UsageError as refused:
+            letters.append(DeadLetter("malformed_record", f"{what}: {refused.message}", uri, None, "unit"))
+            continue
+        cited = [as_name(item) or "" for item in _list(record.get("turn_ids"))]
+        turn_ids = list(dict.fromkeys(item for item in cited if item in session_of))
+        if missing := [item for item in cited if item not in session_of]:
+            error = f"turn_ids={missing!r:.100} of {what} name no turn"
+            letters.append(DeadLetter("dangling_turn", error, uri, None, "unit", "kept"))
+        sessions = {session_of[item] for item in turn_ids}
+        units.append(
+            SuppliedUnit(
+                representation=representation,
+                kind=as_name(record.get("kind")) or "unit",
+                text=record["text"],
+                session=sessions.pop() if len(sessions) == 1 else None,
+                turn_ids=turn_ids,
+                speaker=as_name(record.get("speaker")),
+                attributes=record["attributes"] if isinstance(record.get("attributes"), dict) else {},
+            )
+        )
+    return units, letters
+
+
+def _records(
+    given: object, what: str, conversation: Conversation, letters: list[DeadLetter]
+) -> list[tuple[int, dict[str, Any]]]:
+    records = []
+    for position, record in enumerate(given if isinstance(given, list) else [given]):
+        if isinstance(record, dict):
+            records.append((position, record))
+            continue
+        error = f"{what} {position} of conversation {conversation.conversation_id!r} is {type(record).__name__}, not an object"
+        letters.append(DeadLetter("malformed_record", error, conversation.source_uri, None, what))
+    return records
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _label_set(value: object) -> str:
+    try:
+        return check_name("label_set", value) if isinstance(value, str) else "official"
+    except UsageError:
+        return "official"
+
+
+def _evidence(given: list[object], turns: set[str]) -> list[tuple[str, str | None, str]]:
+    evidence: list[tuple[str, str | None, str]] = []
+    used: set[str] = set()
+    for item in given:
+        name = as_name(item)
+        if name is None:
+            evidence.append((as_answer(item) or "", None, "malformed"))
+        elif name not in turns:
+            evidence.append((name, None, "dangling"))
+        else:
+            evidence.append((name, name, "duplicate" if name in used else "valid"))
+            used.add(name)
+    return evidence

@@ -1,0 +1,93 @@
+"""Give a batch of conversations its units, for what the lake does not hold already."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas import LINKS, PROVENANCE, UNITS
+from schemas.vectors import vectors_table
+from transforms.batch import Batch
+from transforms.embed.parts import vectors_part_hash
+from transforms.lake.known import Known, changed, only, seen
+from transforms.represent.catalogue import represent
+from transforms.represent.parts import derived_part_hash, supplied_parts, units_part
+from transforms.represent.representation import Making, Units
+from transforms.represent.supplied import supplied_making, supplied_units
+
+_TABLES = {"units": UNITS, "provenance": PROVENANCE, "links": LINKS}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a pipeline makes: representations of each conversation, and vectors of their units.
+
+    Attributes:
+        embedder: '' for none.
+        fingerprint: of the embedder's model, revision and dimension; part of every vector part's hash.
+    """
+
+    known: Known
+    makings: tuple[Making, ...]
+    embedder: str = ""
+    fingerprint: str = ""
+
+    def lacks(self, name: str, held: Mapping[tuple[str, str], tuple[str, int]], hashes: Mapping[str, str]) -> set[str]:
+        """Conversations of which the lake lacks the units of a representation, or their vectors."""
+        missing = changed(held, units_part(name), hashes)
+        if self.embedder:
+            part = f"vectors:{vectors_table(name, self.embedder)}"
+            vectors = {key: vectors_part_hash(value, self.fingerprint) for key, value in hashes.items()}
+            missing |= changed(held, part, vectors)
+        return missing
+
+
+def build_units(batch: Batch, wanted: Wanted) -> Batch:
+    """Add units, provenance, links and their parts to a batch of turns.
+
+    Units are made for conversations of which units or vectors are missing; the part says which of the two is to land.
+    """
+    turns = batch.tables["turns"]
+    names = pc.unique(turns["conversation_id"])
+    held = wanted.known.parts(names)
+    turns_hashes = _turns_hashes(batch)
+    made: list[Units] = []
+    parts = [batch.parts]
+    for making in wanted.makings:
+        hashes = {name: derived_part_hash(value, making.settings_hash) for name, value in turns_hashes.items()}
+        missing = wanted.lacks(making.name, held, hashes)
+        units = represent(making, only(turns, missing)) if missing else None
+        rows: dict[str, int] = {}
+        if units is not None:
+            made.append(units)
+            rows = dict.fromkeys(missing, 0) | _counts(units.units)
+        parts.append(seen(held, units_part(making.name), hashes, rows))
+    if batch.conversations:
+        for name, units in supplied_units(wanted.known.corpus, batch.conversations, turns).items():
+            table = supplied_parts(supplied_making(name), units)
+            hashes = _column_map(table, "content_hash")
+            missing = wanted.lacks(name, held, hashes)
+            made.append(Units(only(units.units, missing), only(units.provenance, missing), only(units.links, missing)))
+            parts.append(seen(held, units_part(name), hashes, _column_map(table, "rows")))
+    tables = {name: _concat([getattr(units, name) for units in made], table.schema) for name, table in _TABLES.items()}
+    return replace(batch, conversations=(), tables={**batch.tables, **tables}, parts=pa.concat_tables(parts))
+
+
+def _turns_hashes(batch: Batch) -> dict[str, str]:
+    rows = batch.parts.filter(pc.equal(batch.parts["part"], "turns"))
+    return dict(zip(rows["conversation_id"].to_pylist(), rows["content_hash"].to_pylist(), strict=True))
+
+
+def _counts(units: pa.Table) -> dict[str, int]:
+    counted = units.group_by("conversation_id", use_threads=False).aggregate([([], "count_all")])
+    return dict(zip(counted["conversation_id"].to_pylist(), counted["count_all"].to_pylist(), strict=True))
+
+
+def _column_map(parts: pa.Table, column: str) -> dict[str, Any]:
+    return dict(zip(parts["conversation_id"].to_pylist(), parts[column].to_pylist(), strict=True))
+
+
+def _concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+    return pa.concat_tables(tables) if tables else schema.empty_table()

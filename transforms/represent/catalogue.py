@@ -1,0 +1,125 @@
+"""The representations there are, by name, and what a user's wish for one comes to."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from difflib import get_close_matches
+
+import pyarrow as pa
+
+from schemas.table import settings_json
+from transforms.errors import NotFoundError, UsageError
+from transforms.ids import check_name, content_id
+from transforms.represent.chunks import CHUNKS
+from transforms.represent.representation import Making, Representation, Settings, Units
+from transforms.represent.rule_summary import RULE_SUMMARY
+from transforms.represent.sentences import SENTENCES
+from transforms.represent.sessions import SESSIONS
+from transforms.represent.turns import TURNS
+
+REPRESENTATIONS: dict[str, Representation] = {
+    "chunks": CHUNKS,
+    "turns": TURNS,
+    "sessions": SESSIONS,
+    "sentences": SENTENCES,
+    "rule_summary": RULE_SUMMARY,
+}
+Setting = int | float | str | bool
+
+
+def making(spec: str, overrides: Mapping[str, Setting] | None = None) -> Making:
+    """Fill in the settings of a representation that is asked for as NAME or NAME:KEY=VALUE,KEY=VALUE.
+
+    NAME is a kind (`chunks`), or a kind, '-' and a word of the user's choice (`chunks-o0`). A kind's own name stands for
+    its default settings; other settings need another name, so that no table holds units of two settings.
+
+    Args:
+        spec: what the user asks for.
+        overrides: settings from elsewhere (a study, a flow parameter); they win over those in the spec.
+
+    Raises:
+        NotFoundError: no kind is named so.
+        UsageError: an unknown setting, a value of the wrong type or outside what is allowed, or a kind's own name
+            with other settings than its defaults.
+    """
+    name, _, assignments = spec.partition(":")
+    check_name("representation", name)
+    representation = REPRESENTATIONS[_kind_of(name)]
+    kind, defaults = representation.kind, representation.defaults
+    chosen = _assigned(spec, assignments) | dict(overrides or {})
+    for key in chosen:
+        if key not in defaults:
+            raise UsageError(
+                f"{kind} has no setting {key!r}: {_listed(defaults) or 'it has none'}",
+                hint="memlake represent --help",
+            )
+    settings = {key: _typed(kind, key, chosen.get(key, default), default) for key, default in defaults.items()}
+    if representation.check:
+        representation.check(settings)
+    if name == kind and settings != dict(defaults):
+        other = {key: value for key, value in settings.items() if value != defaults[key]}
+        wish = ",".join(f"{key}={value}" for key, value in other.items())
+        raise UsageError(
+            f"{kind!r} names the default settings ({_listed(defaults)}); {wish} needs another name",
+            hint=f"ask for {kind}-{'-'.join(f'{key}{value}' for key, value in other.items())}:{wish}",
+        )
+    settings_hash = content_id(kind, settings_json(settings), representation.revision)
+    return Making(name, kind, settings, settings_hash, representation.revision)
+
+
+def represent(making: Making, turns: pa.Table) -> Units:
+    """Make units from turns of whole conversations, sorted by (conversation_id, ordinal).
+
+    Raises:
+        NotFoundError: the kind is none that is made from turns.
+    """
+    return REPRESENTATIONS[_kind_of(making.kind)].build(making, turns)
+
+
+def kind_named(name: str) -> str | None:
+    """The kind that a representation's name stands for: the longest that it is, or starts with before a '-'."""
+    kinds = [kind for kind in REPRESENTATIONS if name == kind or name.startswith(f"{kind}-")]
+    return max(kinds, key=len, default=None)
+
+
+def _kind_of(name: str) -> str:
+    kind = kind_named(name)
+    if kind is None:
+        near = get_close_matches(name, REPRESENTATIONS, n=3, cutoff=0.4)
+        raise NotFoundError(
+            f"no representation is named {name!r}: {', '.join(REPRESENTATIONS)}",
+            hint=f"did you mean {' or '.join(near)}?"
+            if near
+            else "units that a source supplies land when it is ingested",
+        )
+    return kind
+
+
+def _assigned(spec: str, assignments: str) -> dict[str, Setting]:
+    pairs = [assignment.partition("=") for assignment in assignments.split(",")] if assignments else []
+    chosen: dict[str, Setting] = {}
+    for key, mark, value in pairs:
+        if not (key and mark and value) or key in chosen:
+            raise UsageError(
+                f"representation={spec!r} is not NAME:KEY=VALUE,... with each key once",
+                hint="for example chunks-o0:overlap=0,size=512",
+            )
+        chosen[key] = value
+    return chosen
+
+
+def _typed(kind: str, key: str, value: Setting, default: Setting) -> Setting:
+    """The value in the default's type; text is read as one."""
+    if isinstance(value, str) and isinstance(default, bool):
+        value = {"true": True, "false": False}.get(value, value)
+    elif isinstance(value, str) and not isinstance(default, str):
+        with suppress(ValueError):  # still text, so refused below
+            value = type(default)(value)
+    if type(value) is not type(default):
+        raise UsageError(
+            f"{kind} setting {key}={value!r} is not {type(default).__name__}", hint=f"the default is {key}={default}"
+        )
+    return value
+
+
+def _listed(settings: Settings) -> str:
+    return ", ".join(f"{key}={value}" for key, value in settings.items())

@@ -1,0 +1,114 @@
+"""Supplied units: what another system extracted and the source brought along, taken as it is."""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.links import LINKS
+from schemas.table import TIME, settings_json
+from transforms.errors import UsageError
+from transforms.ids import check_name, content_id
+from transforms.read.conversation import Conversation, Session, SuppliedUnit
+from transforms.represent.catalogue import kind_named
+from transforms.represent.representation import Making, Units
+from transforms.represent.transcript import header, rank_in_run
+from transforms.represent.units import provenance_table, unit_table
+
+SUPPLIED_REVISION = 1
+Item = tuple[int, Session | None, SuppliedUnit]
+
+
+def check_supplied_name(name: str) -> str:
+    """Return a name under which a source may bring units.
+
+    Raises:
+        UsageError: the name is not safe as a folder, or stands for units that are made here.
+    """
+    kind = kind_named(check_name("representation", name))
+    if kind is not None:
+        raise UsageError(
+            f"representation={name!r} of a source's own units stands for {kind!r}, which is made from turns",
+            hint="give the source's units another name",
+        )
+    return name
+
+
+def supplied_making(name: str) -> Making:
+    """What stands in the table of representations for units that came with their source.
+
+    Raises:
+        UsageError: see check_supplied_name.
+    """
+    check_supplied_name(name)
+    settings_hash = content_id("supplied", settings_json({}), SUPPLIED_REVISION)
+    return Making(name, "supplied", {}, settings_hash, SUPPLIED_REVISION)
+
+
+def supplied_units(corpus: str, conversations: Sequence[Conversation], turns: pa.Table) -> dict[str, Units]:
+    """Units of every representation that these conversations bring, with the turns that they name as provenance.
+
+    Args:
+        corpus: the corpus that they go to.
+        conversations: as read.
+        turns: the same conversations' rows of the table turns. A named turn that they lack is no provenance: its id is
+            kept in the unit's attributes as `unresolved_turn_ids`.
+
+    Raises:
+        UsageError: see check_supplied_name.
+    """
+    items: defaultdict[str, list[Item]] = defaultdict(list)
+    for number, conversation in enumerate(conversations):
+        for unit in conversation.supplied:
+            session = None if unit.session is None else conversation.sessions[unit.session]
+            items[unit.representation].append((number, session, unit))
+    # The first of two turns with one id, so the columns are read backwards.
+    backwards = [turns[name].to_pylist()[::-1] for name in ("conversation_id", "turn_id", "ordinal")]
+    ordinals = {
+        (conversation_id, turn_id): ordinal for conversation_id, turn_id, ordinal in zip(*backwards, strict=True)
+    }
+    ids = [conversation.conversation_id for conversation in conversations]
+    return {name: _units_of(supplied_making(name), corpus, ids, of_name, ordinals) for name, of_name in items.items()}
+
+
+def _units_of(
+    making: Making, corpus: str, ids: list[str], items: list[Item], ordinals: dict[tuple[str, str], int]
+) -> Units:
+    named = [[(ids[number], turn_id) for turn_id in unit.turn_ids] for number, _, unit in items]
+    found = [[key for key in keys if key in ordinals] for keys in named]
+    lost = [[key[1] for key in keys if key not in ordinals] for keys in named]
+    headers = [header(session.label if session else None) for _, session, _ in items]
+    attributes = [
+        _json(unit.attributes | ({"unresolved_turn_ids": missing} if missing else {}))
+        for (_, _, unit), missing in zip(items, lost, strict=True)
+    ]
+    units = unit_table(
+        making,
+        corpus=pa.repeat(corpus, len(items)),
+        conversation_id=pa.array([ids[number] for number, _, _ in items], pa.string()),
+        ordinal=rank_in_run(np.array([number for number, _, _ in items], np.int64)),
+        kind=pa.array([unit.kind for _, _, unit in items], pa.string()),
+        session_id=pa.array([session.session_id if session else None for _, session, _ in items], pa.string()),
+        show_text=[lead + unit.text for lead, (_, _, unit) in zip(headers, items, strict=True)],
+        header_chars=np.fromiter(map(len, headers), np.int64, len(headers)),
+        event_at=pa.array([session.at if session else None for _, session, _ in items], TIME),
+        speaker=pa.array([unit.speaker for _, _, unit in items], pa.string()),
+        attributes=pa.array(attributes, pa.string()),
+    )
+    pieces = [key for keys in found for key in keys]
+    provenance = provenance_table(
+        units,
+        np.repeat(np.arange(len(found)), [len(keys) for keys in found]),
+        turn_id=pa.array([turn_id for _, turn_id in pieces], pa.string()),
+        ordinal=np.array([ordinals[key] for key in pieces], np.int64),
+        span=None,
+        grounding="none",
+        touches_text=np.ones(len(pieces), np.bool_),
+    )
+    return Units(units, provenance, LINKS.empty())
+
+
+def _json(attributes: dict[str, object]) -> str | None:
+    return json.dumps(attributes, sort_keys=True, ensure_ascii=False) if attributes else None

@@ -1,0 +1,63 @@
+"""A retrieval on its way: the questions of one conversation, its store, and what the steps have found so far."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from transforms.retrieve.store import Store, Vectors
+
+Matrix = npt.NDArray[np.float64]
+CutoffKind = Literal["tokens", "k"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cutoffs:
+    """Where contexts end: after a token budget, or after the first k units."""
+
+    tokens: tuple[int, ...] = ()
+    k: tuple[int, ...] = ()
+
+    def pairs(self) -> list[tuple[CutoffKind, int]]:
+        """Every cutoff as (kind, value), token budgets first."""
+        return [*(("tokens", budget) for budget in self.tokens), *(("k", k) for k in self.k)]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a step is given and gives on; a step returns a changed copy.
+
+    Attributes:
+        texts: the questions, m of them.
+        vectors: shape (m, dimension); a row of NaN is a question without a vector. None: not embedded.
+        unit_costs: shape (n,): what each unit's show_text costs.
+        parts: by scorer, shape (m, n): what a seed step gave each unit, NaN where it could not score it.
+        score: shape (m, n): what units are ranked by.
+        order: shape (m, n): positions of units in the store, best first.
+        leading: by cutoff, shape (m,): how many leading ranks a context holds.
+    """
+
+    store: Store
+    texts: Sequence[str]
+    vectors: Vectors | None
+    unit_costs: npt.NDArray[np.int64]
+    cutoffs: Cutoffs
+    parts: Mapping[str, Matrix] = field(default_factory=dict)
+    score: Matrix | None = None
+    order: npt.NDArray[np.int64] | None = None
+    leading: Mapping[tuple[CutoffKind, int], npt.NDArray[np.int64]] = field(default_factory=dict)
+
+
+class Step(Protocol):
+    """One step of a plan: its fields are its settings, `stage` says where in a plan it may stand."""
+
+    @property
+    def stage(self) -> Literal["seed", "fuse", "rank", "pack"]:
+        """The stage that the step belongs to."""
+        ...
+
+    def apply(self, search: Search) -> Search:
+        """The search with this step done."""
+        ...

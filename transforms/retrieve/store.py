@@ -1,0 +1,121 @@
+"""What is searched: the units of one conversation as columns, with what every cell needs of them computed once."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.errors import NotFoundError, UsageError
+from transforms.retrieve.lexical import LexicalIndex, LexicalSettings
+from transforms.score.content_tokens import Language, content_tokens_of
+
+Vectors = npt.NDArray[np.float32]
+
+UNIT_TOKENS = pa.schema(
+    [
+        pa.field("corpus", pa.string(), nullable=False),
+        pa.field("representation", pa.string(), nullable=False),
+        pa.field("conversation_id", pa.string(), nullable=False),
+        pa.field("token", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """The units of one conversation, sorted by unit_id so that a stable sort breaks ties as the metrics ask.
+
+    Attributes:
+        units: rows of the units schema, of one conversation and one or more representations.
+        vectors: shape (n, dimension), aligned with units; a row of NaN is a unit without a vector. None: not embedded.
+        language: 'english' or 'other': how content tokens are stemmed.
+        indexes: lexical indexes by their settings, filled when a plan first needs one.
+    """
+
+    units: pa.Table
+    vectors: Vectors | None = None
+    language: Language = "english"
+    indexes: dict[LexicalSettings, LexicalIndex] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return self.units.num_rows
+
+    def lexical_index(self, settings: LexicalSettings) -> LexicalIndex:
+        """The BM25 index of every key_text under these settings, built when first asked for."""
+        if settings not in self.indexes:
+            self.indexes[settings] = LexicalIndex.build(self.units["key_text"].to_pylist(), settings)
+        return self.indexes[settings]
+
+    @cached_property
+    def content_tokens(self) -> tuple[pa.StringArray, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Distinct content tokens of each show_text: vocabulary in code point order, offsets (n + 1,), token numbers."""
+        lists = content_tokens_of(self.units["show_text"], language=self.language, distinct=True)
+        coded = pc.dictionary_encode(lists.values)
+        order = pc.sort_indices(coded.dictionary).to_numpy()
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        numbers = rank[coded.indices.to_numpy()] if len(order) else np.empty(0, np.int64)
+        return coded.dictionary.take(pa.array(order)), lists.offsets.to_numpy().astype(np.int64), numbers
+
+    @cached_property
+    def unit_tokens(self) -> pa.Table:
+        """UNIT_TOKENS: every distinct content token that a representation keeps of this conversation."""
+        vocabulary, offsets, numbers = self.content_tokens
+        unit = np.repeat(np.arange(len(self)), np.diff(offsets))
+        tokens = self.units.select(["corpus", "representation", "conversation_id"]).take(unit)
+        tokens = tokens.append_column(UNIT_TOKENS.field("token"), vocabulary.take(pa.array(numbers)))
+        return (
+            tokens.group_by(UNIT_TOKENS.names, use_threads=False)
+            .aggregate([])
+            .select(UNIT_TOKENS.names)
+            .cast(UNIT_TOKENS)
+        )
+
+
+def open_store(units: pa.Table, *, vectors: Vectors | None = None, language: Language = "english") -> Store:
+    """Sort the units of one conversation, and their vectors with them, by unit_id.
+
+    Args:
+        units: rows of the units schema; may be none.
+        vectors: shape (units, dimension), aligned with units, rows of NaN where a unit has no vector.
+        language: how content tokens are stemmed.
+
+    Raises:
+        UsageError: the units are of several conversations, or the vectors are not one a unit.
+    """
+    named = units.select(["corpus", "conversation_id"]).group_by(["corpus", "conversation_id"]).aggregate([])
+    if named.num_rows > 1:
+        raise UsageError(
+            f"conversations={named.num_rows} in one store: units of exactly one conversation are allowed",
+            hint="search one conversation at a time",
+        )
+    if vectors is not None and len(vectors) != units.num_rows:
+        raise UsageError(
+            f"vectors={len(vectors)} for units={units.num_rows}: one vector a unit is allowed",
+            hint="align them with align_vectors",
+        )
+    order = pc.sort_indices(units, sort_keys=[("unit_id", "ascending"), ("representation", "ascending")])
+    aligned = vectors[order.to_numpy()] if vectors is not None else None
+    return Store(units=units.take(order).combine_chunks(), vectors=aligned, language=language)
+
+
+def align_vectors(units: pa.Table, stored: pa.Table) -> Vectors:
+    """Vectors of the units from rows of Lance tables (unit_id, vector), shape (n, dimension), NaN where null.
+
+    Raises:
+        NotFoundError: a unit has no row; it was never embedded.
+    """
+    rows = pc.index_in(units["unit_id"], value_set=stored["unit_id"]).combine_chunks()
+    if rows.null_count:
+        missing = pc.filter(units["unit_id"], pc.is_null(rows))[0].as_py()
+        raise NotFoundError(
+            f"units={rows.null_count} of {units.num_rows} have no vector, the first is unit_id={missing}",
+            hint="memlake embed --embedder NAME",
+        )
+    column = stored["vector"].take(rows).combine_chunks()
+    missing_row = pa.scalar([float("nan")] * column.type.list_size, column.type)
+    values = pc.fill_null(column, missing_row).flatten().to_numpy(zero_copy_only=False)
+    return np.asarray(values, np.float32).reshape(len(column), column.type.list_size)
