@@ -9,9 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from flows.adapter import configured_api
-from flows.config import Configuration, unknown_variables
+from flows.config import Configuration, Settings, unknown_variables
 from schemas import ALL
 from transforms.errors import LakeCorruptError, NotFoundError
+from transforms.lake.connect import connect
 from transforms.lake.lake import Lake, open_lake
 from transforms.lake.lock import read_holder
 from transforms.lake.manifest import SUFFIX, read_manifest
@@ -35,6 +36,7 @@ class Checkup:
     settings: list[Facts]
     tools: Facts
     lake: Facts
+    duckdb: Facts = field(default_factory=dict)
     vectors: list[Facts] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -51,6 +53,8 @@ def check(configuration: Configuration) -> Checkup:
         found.lake["state"] = "there is none yet"
         return found
     _look_at(lake, found)
+    if found.lake["snapshots"]:
+        found.duckdb = _duckdb(lake, chosen)
     return found
 
 
@@ -75,6 +79,19 @@ def _tools() -> Facts:
         # Without user and password, should the URL hold any.
         "prefect_api": None if api is None else api.rpartition("@")[2],
     }
+
+
+def _duckdb(lake: Lake, chosen: Settings) -> Facts:
+    """DuckDB's settings as every query gets them, and the extensions that it has without a download."""
+    with connect(
+        lake, threads=chosen.threads, memory_limit=chosen.memory_limit, temp_directory=chosen.temp_directory
+    ) as connection:
+        names = ("threads", "memory_limit", "temp_directory", "TimeZone")
+        facts: Facts = {
+            name: connection.execute("select current_setting($n)", {"n": name}).fetchall()[0][0] for name in names
+        }
+        loaded = "select extension_name from duckdb_extensions() where loaded order by 1"
+        return facts | {"extensions": [name for (name,) in connection.execute(loaded).fetchall()]}
 
 
 def _look_at(lake: Lake, found: Checkup) -> None:

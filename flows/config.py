@@ -75,8 +75,10 @@ class Settings(BaseSettings):
     lock_timeout: float = Field(60.0, ge=0, description="seconds to wait for another writer")
     prefect: bool | None = Field(None, description="run as a Prefect flow; unset: when a Prefect API is configured")
     threads: int | None = Field(None, ge=1, description="DuckDB's threads; unset: as many as there are cores")
-    memory_limit: Text | None = Field(None, description="DuckDB's memory, such as 4GB; unset: its own default")
-    temp_directory: Text | None = Field(None, description="where DuckDB spills; unset: the system's temporary folder")
+    memory_limit: Text | None = Field(None, description="DuckDB's memory before it spills; unset: 4GB")
+    temp_directory: Text | None = Field(
+        None, description="where DuckDB spills; unset: below the system's temporary folder"
+    )
 
     @classmethod
     def settings_customise_sources(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -14,7 +14,7 @@ from transforms.lake.connect import connect, table_files
 from transforms.lake.lake import Lake
 from transforms.lake.snapshot import Snapshot
 
-Row = dict[str, object]
+Row = dict[str, Any]
 
 
 class About(TypedDict):

@@ -42,7 +42,7 @@ class QueryError(MemlakeError):
 
 
 def find(query: str | None, file: str | None) -> str:
-    """The text of the one query that was asked for: given, from standard input ('-'), or from a report file.
+    """The text of the one query that was asked for: given, or from a file, a report, or standard input ('-').
 
     Raises:
         UsageError: neither or both of query and file were given, or the file is no UTF-8 text.
@@ -54,8 +54,10 @@ def find(query: str | None, file: str | None) -> str:
             f"one of QUERY and --file is allowed, {given}", hint="memlake sql 'select count(*) as turns from turns'"
         )
     if query is not None:
-        return sys.stdin.read() if query == "-" else query
+        return query
     assert file is not None
+    if file == "-":
+        return sys.stdin.read()
     if not Path(file).is_file():
         if Path(file).name != file:
             raise NotFoundError(f"file={file!r} does not exist", hint="give a path to a .sql file, or a report's name")

@@ -97,9 +97,7 @@ class Counted:
     questions: int
 
 
-def _search_and_score(
-    lake: Lake, snapshot: Snapshot, study: Study, run: Run
-) -> tuple[Counted, Mapping[str, int]]:
+def _search_and_score(lake: Lake, snapshot: Snapshot, study: Study, run: Run) -> tuple[Counted, Mapping[str, int]]:
     """Stage what each conversation brings as it comes, so that memory does not grow with the corpus; then score."""
     questions = questions_of(snapshot, study)
     needed = any(cell.plan.needs_vectors for cell in study.cells)
@@ -117,9 +115,7 @@ def _search_and_score(
         for name in ("cells", "retrievals", "contexts"):
             paths = [str(lake.table_path(name) / file.path) for file in files if file.table == name]
             connection.read_parquet(paths).create_view(name, replace=True)
-        scores = evaluate(
-            connection, run.run_id, unit_tokens=pa.concat_tables(tokens), label_sets=study.label_sets
-        )
+        scores = evaluate(connection, run.run_id, unit_tokens=pa.concat_tables(tokens), label_sets=study.label_sets)
         connection.register("scores", scores)
         excluded = _excluded(connection.execute(_EXCLUDED).fetchall())
     stager = Stager(lake.root)

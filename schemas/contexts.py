@@ -15,7 +15,7 @@ CONTEXTS = Table(
         column("cutoff_kind", STRING, "k: the first k units; tokens: units while their cost fits the budget"),
         column("cutoff", INT, "k, or the token budget"),
         column("units", INT, "how many leading ranks are in the context"),
-        column("tokens", INT, "cost of the packed text under the tokeniser"),
+        column("tokens", INT, "sum of its units' costs under the tokeniser, which is what a budget counts"),
         column("tokeniser", STRING, "the tokeniser that counted"),
         column("text", STRING, "the packed text: show_text of each unit, one line break between"),
         column("content_tokens", STRINGS, "distinct content tokens of text, sorted"),

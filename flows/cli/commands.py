@@ -96,6 +96,12 @@ COMMANDS = (
         "Versions, settings and their origins, the lake's state.",
         ("memlake doctor", "memlake doctor --lake ./lake --json"),
     ),
+    Command(
+        "completion",
+        "flows.cli.completion:completion",
+        "Print a completion script for a shell.",
+        ("memlake completion bash > ~/.local/share/bash-completion/completions/memlake",),
+    ),
 )
 
 

@@ -1,15 +1,20 @@
 """`memlake demo`: the whole path on built-in transcripts, and its result in plain words."""
 
+import shlex
 import tempfile
+import textwrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from flows.cli import output, table
 from flows.cli.options import AsJson, Quiet, run
+from flows.demo import CORPUS, REPORT, SUMMARY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+WIDTH = 80
 
 
 def demo(
@@ -37,17 +42,16 @@ def demo(
 
 
 def _tell(made: "Mapping[str, Any]") -> None:
+    """The table and how to read it."""
     kept = made["kept"]
-    output.say(
-        f"{made['conversations']} conversations in {made['sessions']} sessions, {made['turns']} turns, stored in three ways; "
-        f"{made['questions']} questions asked of each."
-    )
-    output.say()
     budgets = list(kept[0]["in_context"])
-    columns = ["representation", "what it stores", "units", "still in store"]
-    columns += [*(f"in {budget} tokens" for budget in budgets), "gold turns"]
+    excluded = ", ".join(f"{count} {reason}" for reason, count in kept[0]["excluded"].items()) or "none"
+    _paragraph(
+        f"{made['conversations']} conversations ({made['sessions']} sessions, {made['turns']} turns) are stored in three "
+        f"ways. {made['questions']} questions were asked of each store: which share of the answers can it still give?"
+    )
     table.show(
-        columns,
+        ["stored as", "what is stored", "units", "kept", *(f"{budget} tokens" for budget in budgets), "gold turns"],
         [
             [
                 row["representation"],
@@ -58,41 +62,43 @@ def _tell(made: "Mapping[str, Any]") -> None:
             for row in kept
         ],
     )
+    output.say(f"n = {kept[0]['n']} in every cell; excluded: {excluded}. No language model took part.")
     output.say()
-    excluded = ", ".join(f"{count} {reason}" for reason, count in kept[0]["excluded"].items()) or "none"
-    output.say(f"n = {kept[0]['n']} questions a row; excluded: {excluded}. No language model took part.")
-    output.say("still in store: answers of which every word is somewhere in the stored units")
-    output.say("in N tokens: answers of which every word is in the N tokens that retrieval would show a reader")
-    output.say(f"gold turns: turns that hold an answer, found within {budgets[-1]} tokens")
-    output.say()
+    output.say("kept         answers of which every word is still somewhere in the store")
+    output.say("N tokens     answers of which every word is in the N tokens shown to a reader")
+    output.say(f"gold turns   turns holding an answer that those {budgets[-1]} tokens were made from")
     _read_aloud(made)
-    output.say("\nNext:")
-    where = f"--lake {made['lake']}"
-    output.say(f"  memlake search 'when are hoses allowed' --corpus demo {where}")
-    output.say(f"  memlake sql --file survival-by-category --param tokens={budgets[-1]} {where}")
+    where = f"--lake {shlex.quote(made['lake'])}"
+    output.say("Next:")
+    output.say(f"  memlake search 'when are hoses allowed' --corpus {CORPUS} {where}")
+    output.say(f"  memlake sql --file {REPORT} --param representation={SUMMARY} --param tokens={budgets[-1]} {where}")
     output.say("  memlake ingest YOUR.jsonl --corpus mine")
 
 
 def _read_aloud(made: "Mapping[str, Any]") -> None:
     """The table in words, with one answer that was lost."""
     whole, summary = made["kept"][0], made["kept"][-1]
-    output.say(
-        f"The text kept whole still holds {_percent(whole['in_store'])} of the answers. The summary is "
-        f"{summary['characters'] / whole['characters']:.0%} of its size and holds {_percent(summary['in_store'])}: "
-        "what it does not store, no retrieval brings back."
+    output.say()
+    _paragraph(
+        f"The text kept whole holds {_percent(whole['in_store'])} of the answers. The summary takes "
+        f"{_percent(summary['characters'] / whole['characters'])} of its room and holds {_percent(summary['in_store'])}: what was "
+        f"not stored, no retrieval brings back. Its {_percent(summary['gold_turns'])} under gold turns only says that it was "
+        "made from the right turns, not that it kept what they say."
     )
     lost = made["lost"]
     if lost is None:
         return
-    output.say("One that it lost:\n")
-    rows = [
-        ("asked", lost["question"]),
-        ("answer", lost["answer"]),
-        ("said", lost["said"]),
-        ("summary", lost["kept"]),
-        ("words lost", ", ".join(lost["words"])),
-    ]
-    table.show(["", ""], rows)
+    output.say(f"One answer that it lost, and the words that went ({', '.join(lost['words'])}):")
+    output.say()
+    for label, text in (("question", "question"), ("answer", "answer"), ("in the chat", "said"), ("summary", "kept")):
+        lines = textwrap.wrap(lost[text], WIDTH - 16)
+        output.say("\n".join([f"  {label:<12}  {lines[0]}", *(f"{'':16}{line}" for line in lines[1:])]))
+    output.say()
+
+
+def _paragraph(text: str) -> None:
+    output.say(textwrap.fill(text, WIDTH))
+    output.say()
 
 
 def _percent(share: float) -> str:

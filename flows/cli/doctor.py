@@ -15,7 +15,14 @@ def doctor(*, lake: LakeUri = None, as_json: AsJson = False) -> None:
     if as_json:
         output.document(asdict(found))
         return
-    for title, facts in (("Versions", found.versions), ("Tools", found.tools), ("Lake", found.lake)):
+    for title, facts in (
+        ("Versions", found.versions),
+        ("Tools", found.tools),
+        ("Lake", found.lake),
+        ("DuckDB", found.duckdb),
+    ):
+        if not facts:
+            continue
         table.show(["", ""], [(name, _shown(value)) for name, value in facts.items()], title=title)
         output.say()
     if found.vectors:

@@ -5,8 +5,11 @@ Exit codes: 0 ok, 1 failure, 2 usage, 3 more dead letters than allowed, 4 an aud
 
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from types import FrameType
 
 from cyclopts import App, CycloptsError
 
@@ -46,15 +49,19 @@ def build() -> App:
 
 def run(tokens: Sequence[str]) -> int:
     """Run one command line and return its exit code; nothing that a user can cause leaves a traceback."""
+    interrupted = _note_interrupts()
     as_json = "--json" in (tokens[: tokens.index("--")] if "--" in tokens else tokens)
     with output.stdout_for(as_json=as_json):
-        # Libraries warn on import about what they miss and memlake never uses.
-        logging.getLogger().setLevel(logging.ERROR)
+        # An error reaches the user once, as its line; what libraries log about it on the way is for whoever looks for it.
+        logging.basicConfig()
+        logging.root.handlers[0].setLevel(logging.INFO if os.environ.get("MEMLAKE_TRACEBACK") else logging.CRITICAL)
         try:
             code = build()(list(tokens))
             output.flush()
             return code if isinstance(code, int) else 0
         except MemlakeError as error:
+            if interrupted.is_set():
+                return _interrupted(as_json=as_json)
             if as_json and isinstance(error, TooManyDeadLettersError) and error.document is not None:
                 return output.document_with_error(error.document, error)
             output.fail(error.code, error.message, error.hint, as_json=as_json)
@@ -65,16 +72,35 @@ def run(tokens: Sequence[str]) -> int:
             output.fail("usage", str(error), hint, as_json=as_json)
             return EXIT_USAGE
         except KeyboardInterrupt:
-            output.fail("interrupted", "interrupted; nothing half-done was published", "run it again", as_json=as_json)
-            return EXIT_INTERRUPTED
+            return _interrupted(as_json=as_json)
         except BrokenPipeError:
             output.close_quietly()  # the reader of our output has seen enough: `memlake sql ... | head`
             return 0
         except Exception as error:
+            if interrupted.is_set():  # Beam, DuckDB and Lance each wrap an interrupt in an error of their own
+                return _interrupted(as_json=as_json)
             if os.environ.get("MEMLAKE_TRACEBACK"):
                 raise
             output.fail(*output.describe(error), as_json=as_json)
             return EXIT_FAILED
+
+
+def _note_interrupts() -> threading.Event:
+    """Let an interrupt raise KeyboardInterrupt as ever, and be remembered; where it is ignored (nohup), leave it so."""
+    interrupted = threading.Event()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        interrupted.set()
+        signal.default_int_handler(number, frame)
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, note)
+    return interrupted
+
+
+def _interrupted(*, as_json: bool) -> int:
+    output.fail("interrupted", "interrupted; nothing half-done was published", "run it again", as_json=as_json)
+    return EXIT_INTERRUPTED
 
 
 def main() -> None:

@@ -12,6 +12,8 @@ from flows.jsonable import jsonable
 # C0 and C1 controls move cursors and colour terminals; the bidirectional ones reorder what a reader sees.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
+_PERCENTAGE = re.compile(r"\d+ ?%")
+
 
 def printable(text: str) -> str:
     """The text on one line, each control sign shown as its code, so that data cannot steer a terminal."""
@@ -34,7 +36,9 @@ def cell(value: object, *, digits: int = 3) -> str:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value stands on the right of its column."""
+    """Whether a value stands on the right of its column; a share printed as a percentage does too."""
+    if isinstance(value, str):
+        return _PERCENTAGE.fullmatch(value) is not None
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 

@@ -16,10 +16,13 @@ MAX_ROWS = 40
 
 
 def sql(
-    query: Annotated[str | None, Parameter(help="The query; - reads it from standard input.")] = None,
+    query: Annotated[str | None, Parameter(help="The query.")] = None,
     /,
     *,
-    file: Annotated[str | None, Parameter(help="A report's name (sql/reports) or a path to a .sql file.")] = None,
+    file: Annotated[
+        str | None,
+        Parameter(allow_leading_hyphen=True, help="A report's name, a path to a .sql file, or - for standard input."),
+    ] = None,
     param: Annotated[
         tuple[str, ...] | None, Parameter(negative="", help="A value for $NAME in the query, NAME=VALUE; repeat it.")
     ] = None,

@@ -39,10 +39,7 @@ def show(
     Args:
         max_cell: where longer cells are cut; by default a terminal's are and a pipe's are not.
     """
-    right = [
-        all(is_number(row[place]) or row[place] is None for row in rows) and any(is_number(row[place]) for row in rows)
-        for place in range(len(columns))
-    ]
+    right = [_stands_right([row[place] for row in rows]) for place in range(len(columns))]
     terminal = on_terminal()
     limit = max_cell or (MAX_CELL if terminal else None)
     texts = [[_cut(cell(value), limit) for value in row] for row in rows]
@@ -53,6 +50,10 @@ def show(
         say(title)
     for line in aligned(columns, texts, right=right):
         print(line)
+
+
+def _stands_right(column: Sequence[object]) -> bool:
+    return any(map(is_number, column)) and all(is_number(value) or value is None for value in column)
 
 
 def _cut(text: str, limit: int | None) -> str:
@@ -71,7 +72,8 @@ def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str, rig
         box=box.SIMPLE_HEAD,
         header_style="bold cyan",
         show_header=any(columns),
-        pad_edge=False,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
     )
     for name, on_right in zip(columns, right, strict=True):
         table.add_column(Text(name), justify="right" if on_right else "left", overflow="fold")

@@ -8,9 +8,9 @@ STUDY = "demo"
 SUMMARY = "rule_summary"
 REPORT = "lost-only-as-observations"  # works for any lossy representation
 STORES = {
-    "chunks": "the text, in slices of 512",
-    "turns": "the text, message by message",
-    "rule_summary": "the first words of each message",
+    "chunks": "slices of 512",
+    "turns": "single messages",
+    "rule_summary": "first clauses",
 }
 BUDGETS = (200, 500)
 REPRESENTATIONS = tuple(STORES)

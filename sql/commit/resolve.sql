@@ -52,7 +52,7 @@ select
     case
         when candidates.lost_because is not null then candidates.lost_because
         when candidates.is_forgotten then 'forgotten'
-        when candidates.content_hash is not distinct from candidates.base_hash then 'unchanged'
+        when candidates.content_hash = candidates.base_hash then 'unchanged'
         else 'conflicting_versions'
     end as reason
 from candidates

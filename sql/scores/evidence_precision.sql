@@ -114,7 +114,8 @@ gold_pieces as (
         provenance.unit_id
 ),
 
-gold_ranks as (
+-- Materialized, since DuckDB else may join every gold piece with every context of its label set first.
+gold_ranks as materialized (
     select
         ranked.cell,
         ranked.corpus,

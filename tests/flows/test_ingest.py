@@ -9,6 +9,7 @@ import pytest
 from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations, write_turns
 
+from flows.forget import ForgetSettings, forget
 from flows.ingest import IngestSettings, ingest
 from transforms.errors import NotFoundError, TooManyDeadLettersError, UsageError
 from transforms.lake.connect import connect
@@ -186,4 +187,22 @@ def test_two_ingests_at_once_land_both_or_refuse_one(tmp_path):
     assert [process.wait(timeout=100) for process in running] == [0, 0]
     with connect(open_lake(str(tmp_path / "lake"))) as connection:
         assert connection.sql("select count(*) from conversations").fetchall() == [(9,)]
+    assert_sound(tmp_path / "lake")
+
+
+def test_a_forgotten_conversation_leaves_every_table_and_does_not_come_back(tmp_path, source):
+    first = ingest(settings(tmp_path, source))
+    made = forget(ForgetSettings(str(tmp_path / "lake"), "c", "c3"))
+    assert made["removed"]["turns"] == 15
+    again = ingest(settings(tmp_path, source))
+    assert again["snapshot_id"] is None
+    lake = open_lake(str(tmp_path / "lake"))
+    with connect(lake) as connection:
+        for name in ("conversations", "turns", "units", "provenance", "chunks__static"):
+            found = connection.sql(f"select count(*) from \"{name}\" where conversation_id = 'c3'").fetchall()
+            assert found == [(0,)], name
+    with connect(lake, first["snapshot_id"]) as connection:
+        assert connection.sql("select count(*) from turns where conversation_id = 'c3'").fetchall() == [(15,)]
+    with pytest.raises(NotFoundError):
+        forget(ForgetSettings(str(tmp_path / "lake"), "c", "c3"))
     assert_sound(tmp_path / "lake")

@@ -61,7 +61,9 @@ def test_missing_and_surplus_parameters_are_named(connection: duckdb.DuckDBPyCon
 
 
 def test_a_parameter_that_a_report_calls_optional_is_null_when_left_out(connection: duckdb.DuckDBPyConnection):
-    report = "-- What it is.\n-- param: k: optional, how many\n-- param: z: which\nselect coalesce($k, 'all') as k, $z as z"
+    report = (
+        "-- What it is.\n-- param: k: optional, how many\n-- param: z: which\nselect coalesce($k, 'all') as k, $z as z"
+    )
     assert fetch(connection, report, {"z": "1"}).to_pylist() == [{"k": "all", "z": "1"}]
     with pytest.raises(UsageError, match="parameters are k, z, the values given are k"):
         fetch(connection, report, {"k": "1"})

@@ -4,7 +4,22 @@ import json
 import random
 from pathlib import Path
 
-WORDS = ["river", "stone", "lamp", "window", "market", "paper", "garden", "silver", "early", "letter", "bridge", "winter", "orange", "quiet"]
+WORDS = [
+    "river",
+    "stone",
+    "lamp",
+    "window",
+    "market",
+    "paper",
+    "garden",
+    "silver",
+    "early",
+    "letter",
+    "bridge",
+    "winter",
+    "orange",
+    "quiet",
+]
 
 
 def conversation(name: str, turns: int, *, seed: int = 1) -> dict[str, object]:

@@ -1,13 +1,14 @@
 """From resolved parts to files: what each table of the lake gains and loses in one commit."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas import PARTS, TABLES
 from transforms.batch import PARTS_SEEN
+from transforms.errors import NotFoundError
 from transforms.lake.delta import active_files
 from transforms.lake.lake import Lake
 from transforms.lake.lancedb import without_rows
@@ -18,6 +19,9 @@ from transforms.lake.rivals import judge_rivals
 from transforms.lake.snapshot import Snapshot
 from transforms.lake.stage import StagedFile, StagedFragment, Stager
 
+FORGOTTEN = "forgotten"
+# Tables of studies that hold text or ids of conversations.
+STUDY_TABLES = ("retrievals", "contexts", "answers", "judgements", "scores", "losses")
 _NOTHING = pa.array([], pa.string())
 
 
@@ -103,24 +107,57 @@ def plan_changes(lake: Lake, base: Snapshot, manifests: Sequence[Manifest], corp
     return changes
 
 
+def plan_forgetting(lake: Lake, base: Snapshot, corpus: str, conversation: str) -> Changes:
+    """Work out the commit that takes a conversation out of every table and leaves a tombstone in parts.
+
+    Raises:
+        NotFoundError: the base holds no such conversation.
+    """
+    one = (pc.field("corpus") == corpus) & (pc.field("conversation_id") == conversation)
+    held = base.read("parts", columns=["conversation_id", "part", "rows"], where=one)
+    held = held.filter(pc.not_equal(held["part"], FORGOTTEN))
+    if not held.num_rows:
+        raise NotFoundError(
+            f"corpus={corpus!r} holds no conversation={conversation!r}",
+            hint="memlake sql 'select corpus, conversation_id from conversations'",
+        )
+    nothing = _unchanged()
+    tombstone = {"manifest": -1, "conversation_id": conversation, "part": FORGOTTEN, "content_hash": "", "rows": 0}
+    landed = pa.Table.from_pylist([{**tombstone, "replaces": False}], schema=nothing.landed.schema)
+    removed = held.append_column("stale", pa.array([True] * held.num_rows)).cast(nothing.removed.schema)
+    changes = Changes(corpus, replace(nothing, landed=landed, removed=removed))
+    _take_out_of_base(lake, base, changes)
+    found = pa.table({"conversation_id": [conversation], "corpus": [corpus]})
+    for table in STUDY_TABLES:
+        _take_out(lake, base, changes, table, [Keys.of(found, ("conversation_id", "corpus"), {})], [])
+    stager = Stager(lake.root)
+    stager.write(PARTS, parts_rows(corpus, landed))
+    changes.files.setdefault("parts", ([], []))[1].extend(stager.close()[0])
+    return changes
+
+
 def _take_out_of_base(lake: Lake, base: Snapshot, changes: Changes) -> None:
     removed = changes.resolution.removed
     if not removed.num_rows:
         return
+    stale = table_keys(removed.filter(removed["stale"]), changes.corpus)
     for table, keys in table_keys(removed, changes.corpus).items():
-        stale = table_keys(removed.filter(removed["stale"]), changes.corpus).get(table, [])
-        gone = changes.counts.setdefault(table, Counts())
-        active = active_files(table, base.delta(table)).values()
-        for file in active:
-            gone.removed += sum(count_hits(lake.root, [file], one) for one in stale)
-            left, taken = without(lake.root, file, keys)
-            if taken:
-                remove, add = changes.files.setdefault(table, ([], []))
-                remove.append(file.path)
-                add.extend(left)
+        _take_out(lake, base, changes, table, keys, stale.get(table, []))
     for table, conversations in vector_keys(removed).items():
         changes.fragments.setdefault(table, (_NOTHING, []))
         changes.fragments[table] = (conversations, changes.fragments[table][1])
+
+
+def _take_out(lake: Lake, base: Snapshot, changes: Changes, table: str, keys: list[Keys], stale: list[Keys]) -> None:
+    """Replace the base's files that hold keyed rows by files without them; count those that have no successor."""
+    gone = changes.counts.setdefault(table, Counts())
+    for file in active_files(table, base.delta(table)).values():
+        gone.removed += sum(count_hits(lake.root, [file], one) for one in stale)
+        left, taken = without(lake.root, file, keys)
+        if taken:
+            remove, add = changes.files.setdefault(table, ([], []))
+            remove.append(file.path)
+            add.extend(left)
 
 
 def _add_manifest(lake: Lake, changes: Changes, index: int, manifest: Manifest) -> None:

@@ -49,7 +49,23 @@ def connect_snapshot(
     memory_limit: str | None = None,
     temp_directory: str | None = None,
 ) -> duckdb.DuckDBPyConnection:
-    """Open a DuckDB connection on a snapshot that need not be published yet (audits look before the publish)."""
+    """Open a DuckDB connection on a snapshot that was resolved already."""
+    connection = bare_connection(threads=threads, memory_limit=memory_limit, temp_directory=temp_directory)
+    for table in ALL:
+        create_view(connection, table, table_files(lake, snapshot, table))
+        comment_on(connection, table)
+    for name in snapshot.lance_tables():
+        connection.register(name, snapshot.lance_table(name))
+    for folder in ("macros", "views"):
+        for file in sql_files(folder):
+            connection.execute(file.text)
+    return connection
+
+
+def bare_connection(
+    *, threads: int | None = None, memory_limit: str | None = None, temp_directory: str | None = None
+) -> duckdb.DuckDBPyConnection:
+    """Open an empty in-memory DuckDB with explicit settings, in UTC, that loads no extension."""
     settings: dict[str, str | bool | int | float | list[str]] = {
         "threads": threads or os.cpu_count() or 1,
         "memory_limit": memory_limit or DEFAULT_MEMORY_LIMIT,
@@ -60,13 +76,6 @@ def connect_snapshot(
     }
     connection = duckdb.connect(config=settings)
     connection.execute("set timezone = 'UTC'")
-    for table in ALL:
-        create_view(connection, table, table_files(lake, snapshot, table))
-    for name in snapshot.lance_tables():
-        connection.register(name, snapshot.lance_table(name))
-    for folder in ("macros", "views"):
-        for file in sql_files(folder):
-            connection.execute(file.text)
     return connection
 
 
@@ -78,8 +87,12 @@ def table_files(lake: Lake, snapshot: Snapshot, table: Table) -> list[Path]:
 
 
 def create_view(connection: duckdb.DuckDBPyConnection, table: Table, files: Sequence[Path]) -> None:
-    """Create the view of one table with its descriptions as comments."""
+    """Create the view of one table over some files."""
     connection.execute(f"create view {_name(table.name)} as {_select(table, files)}")
+
+
+def comment_on(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """Put a table's descriptions on its view."""
     connection.execute(f"comment on view {_name(table.name)} is {_text(f'one row is {table.grain}')}")
     for column in table.schema.names:
         about = _text(table.description(column))

@@ -1,7 +1,7 @@
 """The committer: under the lock, commit each table once, audit what was committed, publish one snapshot row."""
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from schemas import SNAPSHOTS, TABLES
-from transforms.errors import AuditError, LakeCorruptError
-from transforms.lake.changes import Changes, Counts, plan_changes
+from transforms.errors import AuditError
+from transforms.lake.changes import Changes, Counts, plan_changes, plan_forgetting
 from transforms.lake.delta import commit_table
 from transforms.lake.lake import Lake
 from transforms.lake.lancedb import commit_fragments, rows_of, tag_version
@@ -96,6 +96,23 @@ def publish_files(
         base = lake.latest()
         changes = Changes.appending(files)
         return _commit(lake, book, base, changes, held, _no_audit, (), run_id=run_id, operation=operation)
+
+
+def forget(
+    lake: Lake, corpus: str, conversation: str, *, run_id: str, audit: Audit, lock_timeout_s: float = 60.0
+) -> Published:
+    """Publish a snapshot without a conversation; its tombstone keeps later ingests from bringing it back.
+
+    Older snapshots still hold it.
+
+    Raises:
+        NotFoundError: the latest snapshot holds no such conversation.
+    """
+    with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
+        book = lake.open_table(SNAPSHOTS)
+        base = lake.latest()
+        changes = plan_forgetting(lake, base, corpus, conversation)
+        return _commit(lake, book, base, changes, held, audit, (), run_id=run_id, operation="forget")
 
 
 def restore(lake: Lake, at: str, *, run_id: str, lock_timeout_s: float = 60.0) -> Snapshot:
@@ -218,12 +235,3 @@ def _no_audit(candidate: Snapshot, audited: pa.Table) -> Mapping[str, pa.Table]:
     """Rows of a study are checked by their own schema; the audits look at conversations."""
     del candidate, audited
     return {}
-
-
-def missing_pins(snapshot: Snapshot) -> Iterable[str]:
-    """Tables whose pinned version cannot be opened, for `tables verify`."""
-    for name, pin in snapshot.pins.items():
-        try:
-            _ = snapshot.lance_table(name) if pin.is_lance else snapshot.files(name)
-        except LakeCorruptError:
-            yield name

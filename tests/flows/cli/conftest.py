@@ -42,7 +42,12 @@ def run(*arguments: str, cwd: Path, **extra: str) -> "subprocess.CompletedProces
 def transcripts(path: Path) -> Path:
     """Two conversations with a question each, as memlake's own JSONL."""
     questions = {
-        "ana": {"text": "Where may shoes be worn?", "answer": "in the hall", "category": "qualifier", "evidence": ["t0"]},
+        "ana": {
+            "text": "Where may shoes be worn?",
+            "answer": "in the hall",
+            "category": "qualifier",
+            "evidence": ["t0"],
+        },
         "zoë": {"text": "Quand partons-nous ?", "answer": "le 12 mai", "category": "update", "evidence": ["t0"]},
     }
     lines = []

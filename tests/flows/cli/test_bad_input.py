@@ -31,7 +31,11 @@ def letters(memlake: Memlake) -> list[dict[str, object]]:
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("latin.jsonl", '{"conversation_id": "a", "turns": [{"text": "caf\xe9"}]}\n'.encode("latin-1"), "wrong_encoding"),
+        (
+            "latin.jsonl",
+            '{"conversation_id": "a", "turns": [{"text": "caf\xe9"}]}\n'.encode("latin-1"),
+            "wrong_encoding",
+        ),
         ("cut.jsonl", b'{"conversation_id": "a", "turns": [{"text": "abc', "truncated_json"),
     ],
 )

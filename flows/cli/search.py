@@ -1,0 +1,50 @@
+"""`memlake search`: a look at what a plan retrieves."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from flows.cli import output, table
+from flows.cli.options import AsJson, At, Corpus, Embedder, LakeUri, settings
+
+# What of a unit a person sees of a result; --json has all of it.
+SHOWN_CHARS = 160
+
+
+def search(
+    text: Annotated[str, Parameter(help="What to look for: a question or some words.")],
+    /,
+    *,
+    corpus: Corpus,
+    conversation: Annotated[str, Parameter(help="Only in this conversation.")] = "",
+    representation: Annotated[str, Parameter(help="Whose units are searched.")] = "chunks",
+    plan: Annotated[str, Parameter(help="hybrid, dense, lexical or rrf.")] = "hybrid",
+    embedder: Embedder = None,
+    k: Annotated[int, Parameter(help="How many units.")] = 5,
+    lake: LakeUri = None,
+    at: At = "latest",
+    as_json: AsJson = False,
+) -> None:
+    """Rank the units of a corpus, or of one conversation, for a text."""
+    chosen = settings(lake=lake, embedder=embedder)
+    from flows.search import SearchSettings
+    from flows.search import search as find
+
+    rows = find(
+        SearchSettings(
+            lake=chosen.lake,
+            text=text,
+            corpus=corpus,
+            representation=representation,
+            plan=plan,
+            embedder=chosen.embedder,
+            k=k,
+            conversation=conversation,
+            at=at,
+        )
+    )
+    if as_json:
+        output.document(rows)
+        return
+    shown = ("rank", "score", "dense", "lexical", "conversation_id", "show_text")
+    table.show_rows([{name: row[name] for name in shown} for row in rows], max_cell=SHOWN_CHARS)

@@ -1,0 +1,103 @@
+"""`memlake study`: representations compared on questions with known answers."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from flows.cli import output, table
+from flows.cli.commands import epilogue
+from flows.cli.options import AsJson, At, LakeUri, LockTimeout, Prefect, Quiet, run, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+app = App(name="study", help_epilogue=epilogue("study"))
+
+
+@app.command(name="run")
+def run_one(
+    study: Annotated[str, Parameter(help="A study of `memlake study ls`, or a path to a .toml file.")],
+    /,
+    *,
+    corpus: Annotated[str | None, Parameter(help="The corpus to ask about (default: the study's own).")] = None,
+    prefect: Prefect = None,
+    lock_timeout: LockTimeout = None,
+    lake: LakeUri = None,
+    at: At = "latest",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Search every cell of a study, score what it brings back, publish the rows as a snapshot."""
+    chosen = settings(lake=lake, lock_timeout=lock_timeout, prefect=prefect)
+    from flows.study import StudySettings, run_study
+
+    made = run(
+        run_study,
+        StudySettings(
+            lake=chosen.lake,
+            study=study,
+            corpus=corpus or "",
+            at=at,
+            lock_timeout_s=chosen.lock_timeout,
+            quiet=quiet,
+        ),
+        name="study",
+        prefect=chosen.prefect,
+    )
+    if as_json:
+        output.document(made)
+    elif not quiet:
+        _tell(made)
+
+
+def _tell(made: "Mapping[str, Any]") -> None:
+    excluded = ", ".join(f"{count} {reason}" for reason, count in made["excluded"].items()) or "none"
+    output.say(f"{made['study']}: {made['questions']:,} questions in {made['cells']} cells, {made['seconds']:.1f} s")
+    output.say(f"not scored by some metric: {excluded}")
+    output.say(f"snapshot {made['snapshot_id']} holds the rows, read from {made['read_snapshot_id']}")
+    output.say(f"next: memlake study show {made['run_id']}")
+
+
+@app.command(name="ls")
+def ls(*, lake: LakeUri = None, at: At = "latest", as_json: AsJson = False) -> None:
+    """List the studies that come with memlake, and the runs of studies that the lake holds."""
+    from flows.study_runs import known_studies, runs_of
+
+    studies, runs = known_studies(), runs_of(settings(lake=lake).lake, at)
+    if as_json:
+        output.document({"studies": studies, "runs": runs})
+        return
+    table.show_rows(studies, title="Studies")
+    if runs:
+        output.say()
+        table.show_rows(runs, title="Runs in this lake")
+
+
+@app.command(name="show")
+def show(
+    run_id: Annotated[str | None, Parameter(help="The run (default: the latest).")] = None,
+    /,
+    *,
+    by: Annotated[str | None, Parameter(help="category splits every mean by the questions' category.")] = None,
+    lake: LakeUri = None,
+    at: At = "latest",
+    as_json: AsJson = False,
+) -> None:
+    """Show a run's means: answers that survive and evidence found, by cell and budget, with n and what was excluded."""
+    from flows.study_runs import excluded_of, layout, means
+
+    found = means(settings(lake=lake).lake, at, run_id, by=by)
+    if as_json:
+        output.document(found)
+        return
+    output.say(f"{found['study']} on {found['corpus']}, run {found['run_id']}")
+    for title, rows in layout(found):
+        output.say()
+        table.show_rows(rows, title=title)
+    if found["published"]:
+        output.say()
+        table.show_rows(found["published"], title="Beside published numbers")
+    output.say()
+    for reason, number in excluded_of(found).items():
+        output.say(f"excluded: {number:,} questions, {reason}")
+    output.say("every metric: memlake sql --file score-means")

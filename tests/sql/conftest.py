@@ -1,0 +1,91 @@
+"""A small lake's tables, made by the product's own readers and representations."""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+from schemas import PARTS, REPRESENTATIONS
+from transforms.read.conversation import Conversation, Question, Session
+from transforms.read.tabulate import tabulate
+from transforms.represent.catalogue import making, represent
+
+# Line breaks, a NUL, combining marks, characters outside the first plane and a prefix that looks like a speaker's.
+TEXTS = [
+    "Hello\nworld: again",
+    "e\u0301te\u0301 👩‍👩‍👧 家族",
+    "a\x00b",
+    "  spaces  ",
+    "x" * 90,
+    "Ann: no",
+    "ß",
+    "\n",
+    "end",
+]
+MADE = ["chunks-small:size=40,overlap=15", "chunks-o0:size=7,overlap=0", "turns", "sentences", "sessions"]
+
+
+def _conversation(name: str) -> Conversation:
+    made = Conversation(name, "memory:", "test")
+    for number, label in enumerate(("1 May, 2023", None, "3 May, 2023")):
+        made.sessions.append(Session(f"s{number}", label))
+        for place, text in enumerate(TEXTS[number * 3 : number * 3 + 3]):
+            made.session.append(number)
+            made.turn_id.append(f"D{number}:{place}")
+            made.speaker.append("Ann" if place % 2 else "Bob 🙂")
+            made.role.append("participant")
+            made.kind.append("message")
+            made.text.append(text if text.strip() else "blank line\n")
+            made.source_chars.append(len(made.text[-1]))
+            made.said_at.append(None)
+    made.questions.append(
+        Question(
+            f"{name}:q0", 0, "What?", "again", "1", evidence=[("D0:0", "D0:0", "valid"), ("D9:9", None, "dangling")]
+        )
+    )
+    return made
+
+
+@pytest.fixture(scope="session")
+def clean() -> dict[str, pa.Table]:
+    """Tables that every audit passes: two conversations under five representations."""
+    tables = tabulate("c", [_conversation("v"), _conversation("w")], 1)
+    makings = [making(wish) for wish in MADE]
+    units = [represent(one, tables["turns"]) for one in makings]
+    parts = [
+        {"corpus": "c", "conversation_id": name, "part": f"units:{one.name}", "content_hash": "", "rows": 1}
+        for one in makings
+        for name in ("v", "w")
+    ]
+    return tables | {
+        "units": pa.concat_tables([made.units for made in units]),
+        "provenance": pa.concat_tables([made.provenance for made in units]),
+        "parts": pa.concat_tables([tables["parts"], PARTS.rows(parts)]),
+        "representations": REPRESENTATIONS.rows(
+            [
+                {
+                    "representation": one.name,
+                    "kind": one.kind,
+                    "settings": "{}",
+                    "settings_hash": one.settings_hash,
+                    "revision": 1,
+                    "code_version": "0",
+                }
+                for one in makings
+            ]
+        ),
+    }
+
+
+Change = Callable[[dict[str, object]], dict[str, object] | None]
+
+
+@pytest.fixture(scope="session")
+def changed(clean: dict[str, pa.Table]) -> Callable[[str, Change], dict[str, pa.Table]]:
+    """The clean tables with every row of one table passed through a function; None leaves a row out."""
+
+    def tables(name: str, change: Change) -> dict[str, pa.Table]:
+        rows = [new for row in clean[name].to_pylist() if (new := change(row)) is not None]
+        return clean | {name: pa.Table.from_pylist(rows, schema=clean[name].schema)}
+
+    return tables

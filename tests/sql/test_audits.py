@@ -1,0 +1,141 @@
+"""Each audit passes what the product makes, and finds each way in which it can be spoilt."""
+
+import pyarrow as pa
+import pytest
+from small_tables import connection_of
+
+from transforms.sql import sql_files
+
+VECTORS = ("vector_table", "representation", "corpus", "conversation_id", "unit_id")
+BOTH = [{"corpus": "c", "conversation_id": name} for name in ("v", "w")]
+
+
+def offending(tables, audited=BOTH):
+    """Subjects and problems by audit; audits without an offending row are left out."""
+    named = pa.Table.from_pylist(audited, schema=pa.schema({"corpus": pa.string(), "conversation_id": pa.string()}))
+    vectors = pa.table({name: pa.array([], pa.string()) for name in VECTORS})
+    found = {}
+    with connection_of(**tables, audited=named, vectors=vectors) as connection:
+        for file in sql_files("audits"):
+            rows = connection.sql(file.text).to_arrow_table()
+            assert rows.column_names == ["corpus", "conversation_id", "subject", "problem"], file.name
+            if rows.num_rows:
+                found[file.name] = [(row["subject"], row["problem"]) for row in rows.to_pylist()]
+    return found
+
+
+def spoil(column, change, **where):
+    """Change one column of the rows that match; with a column of None, drop them."""
+
+    def change_row(row):
+        if any(row[name] != value for name, value in where.items()):
+            return row
+        return None if column is None else row | {column: change(row[column])}
+
+    return change_row
+
+
+def test_what_the_product_makes_passes(clean):
+    assert offending(clean) == {}
+
+
+def test_an_empty_lake_passes():
+    assert offending({}) == {}
+
+
+def test_conversations_that_are_not_audited_are_not_looked_at(changed):
+    tables = changed("turns", spoil("text", lambda text: text + "!", conversation_id="w", ordinal=2))
+    assert offending(tables, BOTH[:1]) == {}
+    assert set(offending(tables)) == {"rebuild", "slices", "turn_spans"}
+
+
+CHUNK = {"representation": "chunks-small", "conversation_id": "v", "ordinal": 1}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        spoil("show_text", lambda text: text[:-1] + "?", **CHUNK),
+        # Within what it shares with the chunk before: the tails alone would not show it.
+        spoil("show_text", lambda text: text[:16] + "~" + text[17:], **CHUNK),
+        spoil("show_text", lambda text: text + "more", **CHUNK),
+        spoil("span_start", lambda start: start + 1, **CHUNK),
+        spoil("span_end", lambda end: end - 1, **CHUNK),
+        spoil("header_chars", lambda chars: chars + 1, **CHUNK),
+        spoil(None, None, **CHUNK),
+        spoil(None, None, representation="chunks-small", conversation_id="v"),
+    ],
+)
+def test_a_chunk_that_is_not_its_slice_fails_the_rebuild(changed, change):
+    assert [subject for subject, _ in offending(changed("units", change))["rebuild"]] == ["chunks-small"]
+
+
+def test_a_unit_that_is_not_its_slice_is_named(changed, clean):
+    for representation in ("turns", "sentences", "sessions"):
+        where = {"representation": representation, "conversation_id": "v", "ordinal": 0}
+        (unit,) = [row for row in clean["units"].to_pylist() if where.items() <= row.items()]
+        found = offending(changed("units", spoil("show_text", lambda text: text[:-1] + "?", **where)))
+        assert {subject for subject, _ in found["slices"]} == {f"{representation} {unit['unit_id']}"}
+        assert set(found) == {"slices"}
+
+
+def test_a_transcript_whose_turns_changed_no_longer_matches_its_units(changed):
+    found = offending(changed("turns", spoil("text", lambda text: text.replace("Hello", "Jello"), conversation_id="v")))
+    assert set(found) == {"rebuild", "slices"}
+
+
+@pytest.mark.parametrize(
+    ("column", "change"),
+    [
+        ("char_start", lambda at: at + 1),
+        ("char_end", lambda at: at + 1),
+        ("text", lambda text: text + "x"),
+        ("ordinal", lambda n: n + 50),
+    ],
+)
+def test_turns_whose_spans_do_not_tile_are_named(changed, column, change):
+    found = offending(changed("turns", spoil(column, change, conversation_id="v", ordinal=4)))
+    assert all(subject.startswith("turn ") for subject, _ in found["turn_spans"])
+
+
+@pytest.mark.parametrize("table", ["turns", "units", "provenance", "questions", "evidence", "parts"])
+def test_a_row_that_stands_twice_is_found(clean, table):
+    twice = clean | {table: pa.concat_tables([clean[table], clean[table].slice(0, 1)])}
+    assert (table, "a key stands 2 times") in offending(twice)["keys"]
+
+
+def test_a_key_that_is_null_is_found(clean):
+    rows = clean["questions"].to_pylist()
+    rows[0]["label_set"] = None
+    schema = pa.schema([field.with_nullable(True) for field in clean["questions"].schema])
+    found = offending(clean | {"questions": pa.Table.from_pylist(rows, schema=schema)})
+    assert ("questions", "a key is null") in found["keys"]
+
+
+def test_provenance_without_its_unit_or_turn_is_found(changed, clean):
+    unit = clean["units"].filter(pa.compute.field("representation") == "turns")["unit_id"][0].as_py()
+    lost_unit = offending(changed("units", spoil(None, None, unit_id=unit)))
+    assert lost_unit["provenance"] == [(f"turns {unit}", "its unit is missing")]
+    renamed = offending(changed("turns", spoil("turn_id", lambda _: "other", conversation_id="v", ordinal=0)))
+    assert {problem for _, problem in renamed["provenance"]} == {"its turn is missing"}
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "problem"),
+    [
+        ("char_end", lambda at: at + 1000, "it lies outside its turn"),
+        ("char_start", lambda at: at + 1, "its pieces do not cover its span"),
+        (None, None, "its pieces do not cover its span"),
+    ],
+)
+def test_pieces_that_do_not_cover_their_unit_are_found(changed, clean, column, change, problem):
+    unit = clean["units"].filter(pa.compute.field("representation") == "chunks-small")["unit_id"][0].as_py()
+    found = offending(changed("provenance", spoil(column, change, unit_id=unit, piece=0)))
+    assert found["provenance"] == [(f"chunks-small {unit}", problem)]
+
+
+def test_evidence_without_its_turn_or_question_is_found(changed):
+    lost = offending(changed("turns", spoil("turn_id", lambda _: "other", conversation_id="v", ordinal=0)))
+    assert lost["evidence"] == [("v:q0 official 0", "its turn is missing")]
+    unasked = offending(changed("questions", spoil(None, None, question_id="w:q0")))
+    assert [problem for _, problem in unasked["evidence"]] == ["its question is missing"] * 2

@@ -1,0 +1,42 @@
+import numpy as np
+
+from transforms.retrieve.lexical import LexicalIndex, LexicalSettings
+
+TEXTS = ["The cats were sleeping on a mat", "A dog runs after the cat", "Nothing to see", ""]
+
+
+def scores(texts, questions, **settings):
+    return LexicalIndex.build(texts, LexicalSettings(**settings)).scores(questions)
+
+
+def test_english_words_meet_by_their_stems_and_stop_words_meet_nothing():
+    found = scores(TEXTS, ["a sleeping cat", "the of and", "zebra", ""])
+    assert found.shape == (4, 4)
+    assert found[0, 0] > found[0, 1] > 0
+    assert found[0, 2] == found[0, 3] == 0
+    assert not found[1:].any()
+
+
+def test_a_word_asked_twice_counts_twice():
+    once, twice = scores(TEXTS, ["dog", "dog dog"])
+    assert np.array_equal(twice, 2 * once)
+    assert once[1] > 0
+
+
+def test_other_languages_are_neither_stemmed_nor_stopped():
+    found = scores(["der Hund schläft", "die Hunde schlafen"], ["der Hund"], language="other")
+    assert found[0, 0] > 0
+    assert found[0, 1] == 0
+
+
+def test_a_score_has_the_same_bits_whatever_is_asked_beside_it():
+    texts = [f"word{n % 7} word{n % 11} word{n % 13} common" for n in range(50)]
+    questions = ["word1 word2 common word3", "word5", "word12 word12 word6 common"]
+    together = scores(texts, questions)
+    assert all(scores(texts, [one])[0].tobytes() == row.tobytes() for one, row in zip(questions, together, strict=True))
+
+
+def test_units_without_a_word_score_zero():
+    assert scores([], ["dog"]).shape == (1, 0)
+    assert scores(["", "the a"], ["dog"]).tolist() == [[0.0, 0.0]]
+    assert scores(TEXTS, []).shape == (0, 4)

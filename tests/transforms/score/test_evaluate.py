@@ -1,0 +1,300 @@
+"""Every metric by hand: three units in rank order, five questions, and what each of them must come to."""
+
+from math import log2
+
+import pyarrow as pa
+import pytest
+from small_tables import connection_of, rows_of
+
+from schemas import CELLS, CONTEXTS, EVIDENCE, PROVENANCE, QUESTIONS, RETRIEVALS, SCORES
+from transforms.errors import NotFoundError
+from transforms.retrieve.store import UNIT_TOKENS
+from transforms.score.evaluate import evaluate, summary
+
+# Turns 0 to 3 are 10 characters each. u1 touches turn 0 and, by its line break only, turn 1; u2 turns 1 and 2; u3 turn 0.
+PIECES = {
+    "u1": [(0, 0, 10, True), (1, 10, 11, False)],
+    "u2": [(1, 15, 20, True), (2, 20, 30, True)],
+    "u3": [(0, 5, 10, True)],
+}
+SHOWN = {0: [], 1: ["red"], 2: ["blue", "red"], 3: ["blue", "car", "red"]}
+
+
+def question(name, tokens=(), *, label_set="official", answerable=True, category="1"):
+    return {
+        "question_id": name,
+        "label_set": label_set,
+        "answer_tokens": list(tokens),
+        "answerable": answerable,
+        "category": category,
+    }
+
+
+def gold(name, *turns, label_set="official"):
+    """Evidence rows; a turn of None is dangling, a second time the same turn is a duplicate."""
+    return [
+        {
+            "question_id": name,
+            "label_set": label_set,
+            "position": place,
+            "turn_id": None if turn is None else f"t{turn}",
+            "ordinal": turn,
+            "status": "dangling" if turn is None else "duplicate" if turn in turns[:place] else "valid",
+        }
+        for place, turn in enumerate(turns)
+    ]
+
+
+def tables_of(questions, evidence, *, cutoffs, ranked=("u1", "u2", "u3"), representation="notes", pieces=PIECES):
+    """A run 'r' with one cell in which every question got the same ranked list; cutoffs are (kind, cutoff, units)."""
+    names = list(dict.fromkeys(row["question_id"] for row in questions))
+    at = {"run_id": "r", "cell": "c1"}
+    return {
+        "cells": rows_of(CELLS, [{**at, "corpus": "c", "representations": [representation]}]),
+        "questions": rows_of(QUESTIONS, questions),
+        "evidence": rows_of(EVIDENCE, evidence),
+        "provenance": rows_of(
+            PROVENANCE,
+            [
+                {
+                    "representation": representation,
+                    "unit_id": unit,
+                    "piece": piece,
+                    "turn_id": f"t{ordinal}",
+                    "ordinal": ordinal,
+                    "char_start": start,
+                    "char_end": end,
+                    "touches_text": touches,
+                }
+                for unit, of_unit in pieces.items()
+                for piece, (ordinal, start, end, touches) in enumerate(of_unit)
+            ],
+        ),
+        "retrievals": rows_of(
+            RETRIEVALS,
+            [
+                {**at, "question_id": name, "rank": rank, "representation": representation, "unit_id": unit}
+                for name in names
+                for rank, unit in enumerate(ranked, 1)
+            ],
+        ),
+        "contexts": rows_of(
+            CONTEXTS,
+            [
+                {
+                    **at,
+                    "question_id": name,
+                    "cutoff_kind": kind,
+                    "cutoff": cutoff,
+                    "units": units,
+                    "content_tokens": SHOWN[units],
+                }
+                for name in names
+                for kind, cutoff, units in cutoffs
+            ],
+        ),
+    }
+
+
+def unit_tokens(*tokens, representation="notes"):
+    rows = [
+        {"corpus": "c", "representation": representation, "conversation_id": "v", "token": token} for token in tokens
+    ]
+    return pa.Table.from_pylist(rows, schema=UNIT_TOKENS)
+
+
+def scored(tables, *, kept=(), **settings):
+    """(value, reason) by question, metric, cutoff kind and cutoff; by label set too where there are several."""
+    with connection_of(**tables) as connection:
+        scores = evaluate(connection, "r", unit_tokens=unit_tokens(*kept), **settings)
+    assert scores.schema == SCORES.schema
+    assert len(scores.group_by(list(SCORES.key)).aggregate([])) == len(scores)
+    sets = set(scores["label_set"].to_pylist())
+    found = {}
+    for row in scores.to_pylist():
+        key = (row["question_id"], row["metric"], row["cutoff_kind"], row["cutoff"])
+        found[(*key, row["label_set"]) if len(sets) > 1 else key] = (row["value"], row["reason"])
+    return found
+
+
+def recall(found, name, kind, cutoff, *rest):
+    return [found[name, f"evidence_recall_{part}", kind, cutoff, *rest][0] for part in ("any", "all", "fraction")]
+
+
+def test_recall_counts_gold_turns_whose_text_a_shown_unit_touches():
+    found = scored(
+        tables_of(
+            [question("q")],
+            gold("q", 0, 1, 3),
+            cutoffs=[("k", 1, 1), ("k", 2, 2), ("tokens", 500, 3), ("tokens", 1, 0)],
+        )
+    )
+    # u1 touches only the line break of turn 1, and nothing touches turn 3.
+    assert recall(found, "q", "k", 1) == [1.0, 0.0, pytest.approx(1 / 3)]
+    assert recall(found, "q", "k", 2) == [1.0, 0.0, pytest.approx(2 / 3)]
+    assert recall(found, "q", "tokens", 500) == [1.0, 0.0, pytest.approx(2 / 3)]
+    assert recall(found, "q", "tokens", 1) == [0.0, 0.0, 0.0]
+
+
+def test_dangling_evidence_leaves_the_denominator_and_a_repeated_turn_counts_once():
+    found = scored(tables_of([question("q")], gold("q", 0, None, 0), cutoffs=[("k", 1, 1)]))
+    assert recall(found, "q", "k", 1) == [1.0, 1.0, 1.0]
+
+
+def test_normalised_evidence_is_gold():
+    evidence = [{**gold("q", 0)[0], "status": "normalised", "raw_id": "D1:01"}]
+    assert recall(scored(tables_of([question("q")], evidence, cutoffs=[("k", 1, 1)])), "q", "k", 1) == [1.0, 1.0, 1.0]
+
+
+def test_without_valid_evidence_there_is_no_value_but_a_reason():
+    found = scored(tables_of([question("q"), question("p")], gold("q", None), cutoffs=[("k", 1, 1)]))
+    for name in ("q", "p"):
+        for metric in ("evidence_recall_any", "evidence_recall_fraction", "evidence_precision", "mrr", "ndcg"):
+            assert found[name, metric, "k", 1] == (None, "no_valid_evidence")
+
+
+def test_mrr_and_ndcg_by_hand():
+    # Turn 1 is touched by u2 alone (rank 2); turns 0 and 1 by u1, u2, u3 (all three).
+    found = scored(
+        tables_of(
+            [question("one"), question("all")],
+            [*gold("one", 1), *gold("all", 0, 1)],
+            cutoffs=[("k", 1, 1), ("k", 3, 3)],
+        )
+    )
+    assert found["one", "mrr", "k", 1] == (0.0, None)
+    assert found["one", "mrr", "k", 3] == (0.5, None)
+    assert found["one", "ndcg", "k", 1] == (0.0, None)
+    assert found["one", "ndcg", "k", 3][0] == pytest.approx((1 / log2(3)) / 1)
+    assert found["all", "ndcg", "k", 1] == (1.0, None)
+    assert found["all", "ndcg", "k", 3][0] == pytest.approx(1.0)
+    assert not any(metric in ("mrr", "ndcg") and kind != "k" for _, metric, kind, _ in found)
+
+
+def test_the_ideal_of_ndcg_holds_units_that_were_not_retrieved():
+    found = scored(tables_of([question("q")], gold("q", 0), ranked=("u2", "u1"), cutoffs=[("k", 2, 2)]))
+    assert found["q", "ndcg", "k", 2][0] == pytest.approx((1 / log2(3)) / (1 + 1 / log2(3)))
+
+
+def test_gold_that_no_unit_holds_scores_zero_not_null():
+    found = scored(tables_of([question("q")], gold("q", 3), cutoffs=[("k", 3, 3)]))
+    for metric in ("evidence_recall_any", "evidence_precision", "mrr", "ndcg"):
+        assert found["q", metric, "k", 3] == (0.0, None)
+
+
+def test_precision_is_the_share_of_source_characters_that_lie_in_gold_turns():
+    found = scored(
+        tables_of([question("q")], gold("q", 1), cutoffs=[("k", 1, 1), ("k", 2, 2), ("k", 3, 3), ("tokens", 1, 0)])
+    )
+    # u1 shows 11 characters, 1 of turn 1; u2 shows 15, 5 of turn 1; u3 shows 5, none.
+    assert found["q", "evidence_precision", "k", 1][0] == pytest.approx(1 / 11)
+    assert found["q", "evidence_precision", "k", 2][0] == pytest.approx(6 / 26)
+    assert found["q", "evidence_precision", "k", 3][0] == pytest.approx(6 / 31)
+    assert found["q", "evidence_precision", "tokens", 1] == (0.0, None)
+
+
+def test_precision_needs_to_know_where_every_shown_unit_came_from():
+    pieces = {**PIECES, "u2": [(1, None, None, True)]}
+    tables = tables_of([question("q")], gold("q", 0), pieces=pieces, cutoffs=[("k", 1, 1), ("k", 2, 2), ("k", 3, 3)])
+    found = scored(tables)
+    assert found["q", "evidence_precision", "k", 1][0] == pytest.approx(10 / 11)
+    assert found["q", "evidence_precision", "k", 2] == (None, "no_offsets")
+    assert found["q", "evidence_precision", "k", 3] == (None, "no_offsets")
+    without = scored({**tables, "provenance": tables["provenance"].filter(pa.compute.field("unit_id") != "u2")})
+    assert without["q", "evidence_precision", "k", 2] == (None, "no_offsets")
+
+
+def test_survival_is_the_share_of_answer_tokens_that_the_context_holds():
+    found = scored(
+        tables_of(
+            [question("both", ["blue", "red"]), question("one", ["green", "red"])],
+            [],
+            cutoffs=[("tokens", 500, 2), ("tokens", 100, 1), ("tokens", 1, 0)],
+        ),
+        kept=["blue", "red", "car"],
+    )
+    assert found["both", "answer_survival_share", "tokens", 500] == (1.0, None)
+    assert found["both", "answer_survival_all", "tokens", 500] == (1.0, None)
+    assert found["both", "answer_survival_share", "tokens", 100] == (0.5, None)
+    assert found["both", "answer_survival_all", "tokens", 100] == (0.0, None)
+    assert found["both", "answer_survival_share", "tokens", 1] == (0.0, None)
+    assert found["both", "store_survival_all", "none", 0] == (1.0, None)
+    assert found["one", "store_survival_share", "none", 0] == (0.5, None)
+    assert found["one", "store_survival_all", "none", 0] == (0.0, None)
+
+
+def test_the_store_is_that_of_the_cells_own_representations_and_conversation():
+    tables = tables_of([question("q", ["red", "blue"])], [], cutoffs=[("k", 1, 1)])
+    rows = [
+        ("c", "notes", "v", "red"),
+        ("c", "facts", "v", "blue"),
+        ("c", "notes", "w", "blue"),
+        ("d", "notes", "v", "blue"),
+    ]
+    tokens = pa.Table.from_pylist([dict(zip(UNIT_TOKENS.names, row, strict=True)) for row in rows], schema=UNIT_TOKENS)
+    both = tables["cells"].to_pylist()[0] | {"cell": "both", "representations": ["notes", "facts"]}
+    contexts = [*tables["contexts"].to_pylist(), tables["contexts"].to_pylist()[0] | {"cell": "both"}]
+    tables |= {
+        "cells": CELLS.rows([*tables["cells"].to_pylist(), both]),
+        "contexts": CONTEXTS.rows(contexts),
+    }
+    with connection_of(**tables) as connection:
+        scores = evaluate(connection, "r", unit_tokens=tokens).to_pylist()
+    shares = {row["cell"]: row["value"] for row in scores if row["metric"] == "store_survival_share"}
+    assert shares == {"c1": 0.5, "both": 1.0}
+
+
+def test_an_unanswerable_question_and_an_answer_without_words_have_no_survival():
+    asked = [question("never", ["red"], answerable=False), question("blank"), question("neither", answerable=False)]
+    found = scored(tables_of(asked, [], cutoffs=[("k", 1, 1)]), kept=["red"])
+    for metric, kind, cutoff in (("answer_survival_all", "k", 1), ("store_survival_share", "none", 0)):
+        assert found["never", metric, kind, cutoff] == (None, "unanswerable")
+        assert found["blank", metric, kind, cutoff] == (None, "no_content_tokens")
+        assert found["neither", metric, kind, cutoff] == (None, "unanswerable")
+
+
+def test_each_label_set_is_scored_on_its_own_and_can_be_chosen():
+    asked = [question("q", ["red"]), question("q", ["pink"], label_set="corrected")]
+    evidence = [*gold("q", 0), *gold("q", 1, label_set="corrected")]
+    tables = tables_of(asked, evidence, cutoffs=[("k", 1, 1)])
+    found = scored(tables)
+    assert recall(found, "q", "k", 1, "official") == [1.0, 1.0, 1.0]
+    assert recall(found, "q", "k", 1, "corrected") == [0.0, 0.0, 0.0]
+    assert found["q", "answer_survival_all", "k", 1, "official"] == (1.0, None)
+    assert found["q", "answer_survival_all", "k", 1, "corrected"] == (0.0, None)
+    assert recall(scored(tables, label_sets=["corrected"]), "q", "k", 1) == [0.0, 0.0, 0.0]
+
+
+def test_another_run_of_the_same_questions_is_left_out():
+    tables = tables_of([question("q", ["red"])], gold("q", 0), cutoffs=[("k", 1, 1)])
+    other = [row | {"run_id": "other"} for row in tables["contexts"].to_pylist()]
+    tables["contexts"] = pa.concat_tables([tables["contexts"], CONTEXTS.rows(other)])
+    found = scored(tables)
+    assert recall(found, "q", "k", 1) == [1.0, 1.0, 1.0]
+
+
+def test_every_mean_has_its_n_and_what_it_excludes_by_reason():
+    asked = [question("a", ["red"]), question("b", ["green"]), question("c", ["red"], answerable=False, category="5")]
+    tables = tables_of(asked, gold("a", 0), cutoffs=[("tokens", 500, 1)])
+    with connection_of(**tables) as connection:
+        connection.register("scores", evaluate(connection, "r", unit_tokens=unit_tokens("red")))
+        means = {
+            (row["metric"], row["cutoff_kind"], row["category"]): row for row in summary(connection, "r").to_pylist()
+        }
+    survival = means["answer_survival_all", "tokens", None]
+    assert (survival["mean"], survival["n"], survival["excluded"]) == (0.5, 2, 1)
+    assert dict(survival["reasons"]) == {"unanswerable": 1}
+    assert means["answer_survival_all", "tokens", "5"]["mean"] is None
+    assert means["answer_survival_all", "tokens", "5"]["n"] == 0
+    assert dict(means["evidence_recall_any", "tokens", None]["reasons"]) == {"no_valid_evidence": 2}
+    assert means["store_survival_share", "none", "1"]["n"] == 2
+
+
+def test_a_run_without_cells_is_refused():
+    with connection_of() as connection, pytest.raises(NotFoundError, match="run_id='r' has no cells"):
+        evaluate(connection, "r", unit_tokens=unit_tokens())
+
+
+def test_a_run_id_is_a_value_and_never_sql():
+    with connection_of() as connection, pytest.raises(NotFoundError, match="has no cells"):
+        evaluate(connection, "'; drop view gold_turns; --", unit_tokens=unit_tokens())
