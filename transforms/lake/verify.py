@@ -55,7 +55,7 @@ def _missing_files(snapshot: Snapshot) -> list[str]:
             if pin.is_lance:
                 table = snapshot.lance_table(name)
                 if table is not None:
-                    table.validate()
+                    table.validate()  # type: ignore[no-untyped-call]
                 continue
             for file in snapshot.files(name):
                 pq.read_metadata(file)

@@ -33,7 +33,7 @@ def path(tmp_path):
 
 def put(path, **changes):
     holder = Holder(
-        token="t",  # noqa: S106
+        token="t",
         host=socket.gethostname(),
         pid=os.getpid(),
         process_start=locks._process_start(os.getpid()),
@@ -87,10 +87,10 @@ def test_another_hosts_lock_is_taken_over_only_when_its_heartbeat_is_stale(path)
 
 def test_a_writer_that_lost_its_lock_is_told_and_leaves_the_other_alone(path):
     with acquire(path, "me", timeout_s=0) as held:
-        put(path, token="thief")  # noqa: S106
+        put(path, token="thief")
         with pytest.raises(LakeConflictError):
             held.check()
-    assert read_holder(path).token == "thief"  # noqa: S105
+    assert read_holder(path).token == "thief"
 
 
 def test_many_writers_at_once_hold_it_one_after_the_other(path):
