@@ -1,6 +1,8 @@
 """Which Beam runner runs a job, by name, and what each needs."""
 
+import logging
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -15,6 +17,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.portability.portable_runner import PortableRunner
+from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from transforms.errors import UsageError
 
@@ -45,9 +48,8 @@ def runner(name: str, *, workers: int, options: tuple[str, ...] = ()) -> Iterato
         )
     flags = [option if option.startswith("--") else f"--{option}" for option in options]
     if name == "fnapi":
-        parallel = ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"] if workers > 1 else []
-        with beam.Pipeline(FnApiRunner(), options=PipelineOptions([*parallel, *flags])) as pipeline:
-            yield pipeline
+        with beam.Pipeline(_fnapi(workers), options=PipelineOptions([f"--direct_num_workers={workers}", *flags])) as made:
+            yield made
     elif name == "prism":
         with _prism() as endpoint:
             server = [f"--job_endpoint={endpoint}", "--environment_type=LOOPBACK"]
@@ -60,6 +62,16 @@ def runner(name: str, *, workers: int, options: tuple[str, ...] = ()) -> Iterato
             raise UsageError(f"runner={name!r} is not known to Beam: {error}", hint="--runner fnapi") from error
         with pipeline:
             yield pipeline
+
+
+def _fnapi(workers: int) -> FnApiRunner:
+    """Beam's local runner, in this process or over worker processes of our own making."""
+    if workers == 1:
+        return FnApiRunner()
+    # It warns that several workers want another running mode, whose workers print every step they take.
+    logging.getLogger("apache_beam.runners.portability.fn_api_runner.fn_runner").setLevel(logging.ERROR)
+    command = f"exec {shlex.quote(sys.executable)} -m flows.worker"  # exec: the worker sees us as its parent
+    return FnApiRunner(default_environment=SubprocessSDKEnvironment.from_command_string(command))
 
 
 def prism_location() -> Path | None:

@@ -11,7 +11,7 @@ from transforms.batch import PARTS_SEEN
 from transforms.errors import NotFoundError
 from transforms.lake.delta import active_files
 from transforms.lake.lake import Lake
-from transforms.lake.lancedb import without_rows
+from transforms.lake.lancedb import rows_of, without_rows
 from transforms.lake.manifest import Manifest
 from transforms.lake.resolve import MANIFEST, Resolution, parts_rows, resolve, rival_versions, seen_parts
 from transforms.lake.rewrite import Keys, count_hits, without
@@ -143,6 +143,10 @@ def _take_out_of_base(lake: Lake, base: Snapshot, changes: Changes) -> None:
     stale = table_keys(removed.filter(removed["stale"]), changes.corpus)
     for table, keys in table_keys(removed, changes.corpus).items():
         _take_out(lake, base, changes, table, keys, stale.get(table, []))
+    for table, conversations in vector_keys(removed.filter(removed["stale"])).items():
+        stored = base.lance_table(table)
+        rows = rows_of(stored, changes.corpus, conversations) if stored is not None else {}
+        changes.counts.setdefault(table, Counts()).removed += sum(map(len, rows.values()))
     for table, conversations in vector_keys(removed).items():
         changes.fragments.setdefault(table, (_NOTHING, []))
         changes.fragments[table] = (conversations, changes.fragments[table][1])

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,12 +11,14 @@ import pyarrow.parquet as pq
 
 from transforms.lake.manifest import DEAD_SEEN, dead_rows, read_beside, write_beside
 from transforms.lake.progress import Progress
-from transforms.read.conversation import DeadLetter, ReadOptions
+from transforms.read.conversation import Conversation, DeadLetter, ReadOptions
 from transforms.read.formats import read_source
 from transforms.read.gather import PARTIAL, bucket_of, partial_rows
 from transforms.shard import Shard
 
 SUFFIX = ".gathered.json"
+# Turns of many conversations become Arrow rows together: a conversation at a time would cost a millisecond each.
+_HELD_TURNS = 32_768
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +52,52 @@ def gather_shard(shard: Shard, *, lake: str, options: ReadOptions, buckets: int,
 
 
 def _gather(shard: Shard, name: str, staged: Path, options: ReadOptions, buckets: int, progress: Progress) -> None:
-    writers: dict[int, pq.ParquetWriter] = {}
-    files: dict[int, str] = {}
+    files = _BucketFiles(staged, buckets)
     dead: list[DeadLetter] = []
+    held: list[Conversation] = []
+    turns = 0
     for source in shard.sources:
         for item in read_source(source, shard.format, options):
             if isinstance(item, DeadLetter):
                 dead.append(item)
                 continue
-            rows = partial_rows([item])
-            bucket = bucket_of(rows["conversation_id"], buckets)
-            for number in pc.unique(bucket).to_pylist():
-                if number not in writers:
-                    files[number] = f"{secrets.token_hex(16)}.bucket.parquet"
-                    writers[number] = pq.ParquetWriter(staged / files[number], PARTIAL, compression="zstd")
-                writers[number].write_table(rows.filter(pc.equal(bucket, number)))
-            progress.add_turns(rows.num_rows)
-    for writer in writers.values():
-        writer.close()
+            held.append(item)
+            turns += len(item.text)
+            if turns >= _HELD_TURNS:
+                files.write(partial_rows(held))
+                progress.add_turns(turns)
+                held, turns = [], 0
+    files.write(partial_rows(held))
+    files.close()
     beside = (write_beside(staged, dead_rows(dead), "dead"),) if dead else ()
-    note = {"shard": name, "files": {str(number): file for number, file in files.items()}, "dead": beside}
+    note = {"shard": name, "files": {str(number): file for number, file in files.names.items()}, "dead": beside}
     written = staged / f"{secrets.token_hex(16)}.tmp"
     written.write_text(json.dumps(note), encoding="utf-8")
     written.replace(staged / f"{name}{SUFFIX}")
+
+
+@dataclass(slots=True)
+class _BucketFiles:
+    """One open file a bucket."""
+
+    staged: Path
+    buckets: int
+    names: dict[int, str] = field(default_factory=dict)
+    _writers: dict[int, pq.ParquetWriter] = field(default_factory=dict)
+
+    def write(self, rows: pa.Table) -> None:
+        """Append rows to the files of their conversations' buckets."""
+        bucket = bucket_of(rows["conversation_id"], self.buckets)
+        for number in pc.unique(bucket).to_pylist():
+            if number not in self._writers:
+                self.names[number] = f"{secrets.token_hex(16)}.bucket.parquet"
+                self._writers[number] = pq.ParquetWriter(self.staged / self.names[number], PARTIAL, compression="zstd")
+            self._writers[number].write_table(rows.filter(pc.equal(bucket, number)))
+
+    def close(self) -> None:
+        """Finish every file."""
+        for writer in self._writers.values():
+            writer.close()
 
 
 def read_gathered(staged: Path, name: str) -> Gathered | None:
