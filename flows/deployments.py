@@ -3,9 +3,10 @@
 from prefect import flow
 
 from flows import ingest as ingestion
+from flows.settings import IngestSettings
 
 
 @flow(name="ingest", persist_result=False)
-def ingest(settings: ingestion.IngestSettings) -> dict[str, object]:
+def ingest(settings: IngestSettings) -> dict[str, object]:
     """Ingest transcripts into a lake; the summary of `memlake ingest --json`."""
     return ingestion.ingest(settings)

@@ -1,33 +1,13 @@
 """Embed: vectors of stored units."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
-from flows.jobs import Execution, StageJob
+from flows.jobs import StageJob
 from flows.landing import Landing, seed_of, wanted_of
 from flows.runs import finish, run_of
+from flows.settings import EmbedSettings
 from flows.stored import check_representations, stored_shards
 from transforms.lake.lake import open_lake
-
-
-@dataclass(frozen=True)
-class EmbedSettings:
-    """What `memlake embed` is told; no representations means all that are stored."""
-
-    lake: str
-    corpus: str
-    embedder: str = "static"
-    representations: tuple[str, ...] = ()
-    workers: int = 1
-    runner: str = "fnapi"
-    runner_options: tuple[str, ...] = ()
-    lock_timeout_s: float = 60.0
-    shard_bytes: int = 128 << 20
-    quiet: bool = True
-
-    @property
-    def execution(self) -> Execution:
-        """Where the job runs."""
-        return Execution(self.runner, self.workers, self.runner_options, self.quiet)
 
 
 def embed(settings: EmbedSettings) -> dict[str, object]:

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from flows.settings import IngestSettings
 from schemas import ALL
 from transforms.errors import NotFoundError
 from transforms.ids import content_id
@@ -19,9 +19,6 @@ from transforms.read.gather import gather, partial_rows
 from transforms.read.gathering import drop_gathered, read_gathered
 from transforms.read.sources import expand_sources, shard_digest
 from transforms.shard import Shard
-
-if TYPE_CHECKING:
-    from flows.ingest import IngestSettings
 
 # A bucket is held in memory as whole conversations, so it is smaller than a shard, which is streamed.
 BUCKET_BYTES = 32 << 20
@@ -66,7 +63,7 @@ class Plan:
         return [Shard("source", index, seed, name, tuple(piece)) for index, (name, piece) in enumerate(found)]
 
 
-def plan_files(settings: "IngestSettings") -> Plan:
+def plan_files(settings: IngestSettings) -> Plan:
     """Find the files and plan their shards by size.
 
     Raises:
@@ -117,7 +114,7 @@ def forget_gathered(lake: Lake, names: Sequence[str]) -> None:
             drop_gathered(lake.staged, note)
 
 
-def read_only(plan: Plan, settings: "IngestSettings") -> dict[str, object]:
+def read_only(plan: Plan, settings: IngestSettings) -> dict[str, object]:
     """Read everything and write nothing: the document of `memlake ingest --dry-run --json`."""
     known = _known(settings)
     seen: Counter[str] = Counter()
@@ -153,7 +150,7 @@ def read_only(plan: Plan, settings: "IngestSettings") -> dict[str, object]:
     }
 
 
-def _known(settings: "IngestSettings") -> Known:
+def _known(settings: IngestSettings) -> Known:
     try:
         lake = open_lake(settings.lake)
     except NotFoundError:

@@ -48,7 +48,9 @@ def runner(name: str, *, workers: int, options: tuple[str, ...] = ()) -> Iterato
         )
     flags = [option if option.startswith("--") else f"--{option}" for option in options]
     if name == "fnapi":
-        with beam.Pipeline(_fnapi(workers), options=PipelineOptions([f"--direct_num_workers={workers}", *flags])) as made:
+        with beam.Pipeline(
+            _fnapi(workers), options=PipelineOptions([f"--direct_num_workers={workers}", *flags])
+        ) as made:
             yield made
     elif name == "prism":
         with _prism() as endpoint:

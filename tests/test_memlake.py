@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 import memlake
-from flows.ingest import IngestSettings, ingest
+from flows.ingest import ingest
+from flows.settings import IngestSettings
 from transforms.lake.lake import Lake, open_lake
 
 

@@ -43,8 +43,8 @@ def embed(
         lock_timeout=lock_timeout,
         prefect=prefect,
     )
-    from flows.embed import EmbedSettings
     from flows.embed import embed as flow
+    from flows.settings import EmbedSettings
 
     made = run(
         flow,

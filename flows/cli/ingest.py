@@ -65,8 +65,8 @@ def ingest(
         lock_timeout=lock_timeout,
         prefect=prefect,
     )
-    from flows.ingest import IngestSettings
     from flows.ingest import ingest as flow
+    from flows.settings import IngestSettings
 
     made = run(
         flow,

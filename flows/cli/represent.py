@@ -50,8 +50,8 @@ def represent(
         lock_timeout=lock_timeout,
         prefect=prefect,
     )
-    from flows.represent import RepresentSettings
     from flows.represent import represent as flow
+    from flows.settings import RepresentSettings
 
     made = run(
         flow,

@@ -4,7 +4,8 @@ from dataclasses import asdict, dataclass
 
 from flows.demo import CORPUS, REPRESENTATIONS, STUDY, TRANSCRIPTS
 from flows.demo.findings import find
-from flows.ingest import IngestSettings, ingest
+from flows.ingest import ingest
+from flows.settings import IngestSettings
 from flows.study import StudySettings, run_study
 from transforms.lake.lake import open_lake
 

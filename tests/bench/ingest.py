@@ -32,7 +32,8 @@ def cell(side: str, source: Path, *, embed: bool, profile: bool) -> dict[str, fl
             began = time.perf_counter()
             plain_loop.run(source, Path(folder), model)
         else:
-            from flows.ingest import IngestSettings, ingest
+            from flows.ingest import ingest
+            from flows.settings import IngestSettings
             from transforms.embed.catalogue import load
 
             if embed:

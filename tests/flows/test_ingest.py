@@ -10,7 +10,8 @@ from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations, write_turns
 
 from flows.forget import ForgetSettings, forget
-from flows.ingest import IngestSettings, ingest
+from flows.ingest import ingest
+from flows.settings import IngestSettings
 from transforms.errors import NotFoundError, TooManyDeadLettersError, UsageError
 from transforms.lake.connect import connect
 from transforms.lake.lake import open_lake

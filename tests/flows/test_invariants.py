@@ -11,7 +11,8 @@ import pytest
 from lake_contents import assert_sound
 from sample_chats import conversation, write_conversations
 
-from flows.ingest import IngestSettings, ingest
+from flows.ingest import ingest
+from flows.settings import IngestSettings
 from flows.study import StudySettings, run_study, show_study
 from transforms.errors import AuditError
 from transforms.lake.connect import connect
@@ -161,7 +162,8 @@ def test_hostile_text_names_and_ids_are_data_everywhere(tmp_path):
 
 PEAK = """
 import json, resource, sys
-from flows.ingest import IngestSettings, ingest
+from flows.ingest import ingest
+from flows.settings import IngestSettings
 lake, source = sys.argv[1:]
 ingest(IngestSettings(lake, "c", (source,), embedder="none"))
 print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))

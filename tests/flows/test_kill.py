@@ -10,13 +10,15 @@ import pytest
 from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations, write_turns
 
-from flows.ingest import IngestSettings, ingest
+from flows.ingest import ingest
+from flows.settings import IngestSettings
 from transforms.lake.lake import open_lake
 
 # Runs an ingest that kills itself at the n-th call of a function, before or after it did its work.
 KILLED = """
 import importlib, os, signal, sys
-from flows.ingest import IngestSettings, ingest
+from flows.ingest import ingest
+from flows.settings import IngestSettings
 lake, source, target, nth, when = sys.argv[1:]
 module, name = target.rsplit(".", 1)
 owner = importlib.import_module(module) if not module.rsplit(".", 1)[-1][0].isupper() else getattr(

@@ -4,8 +4,9 @@ import pytest
 from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations, write_turns
 
-from flows.ingest import IngestSettings, ingest
+from flows.ingest import ingest
 from flows.runners import prism_location
+from flows.settings import IngestSettings
 
 
 @pytest.mark.prism

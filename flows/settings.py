@@ -1,0 +1,84 @@
+"""What the pipeline flows are told; every field is a flag, an environment variable or a line of memlake.toml."""
+
+from dataclasses import dataclass, field
+
+from flows.jobs import Execution
+from transforms.represent.catalogue import making
+from transforms.represent.chunks import CHUNKS
+from transforms.represent.representation import Making
+
+
+@dataclass(frozen=True)
+class PipelineSettings:
+    """What every pipeline is told: the lake, the corpus, and where and how its jobs run.
+
+    Attributes:
+        embedder: 'none' lands units without vectors.
+        shard_bytes: how much input one shard has, about.
+    """
+
+    lake: str
+    corpus: str
+    embedder: str = field(default="static", kw_only=True)
+    workers: int = field(default=1, kw_only=True)
+    runner: str = field(default="fnapi", kw_only=True)
+    runner_options: tuple[str, ...] = field(default=(), kw_only=True)
+    lock_timeout_s: float = field(default=60.0, kw_only=True)
+    shard_bytes: int = field(default=128 << 20, kw_only=True)
+    quiet: bool = field(default=True, kw_only=True)
+
+    @property
+    def execution(self) -> Execution:
+        """Where the jobs run."""
+        return Execution(self.runner, self.workers, self.runner_options, self.quiet)
+
+    @property
+    def embedder_name(self) -> str:
+        """The embedder, '' for none."""
+        return "" if self.embedder == "none" else self.embedder
+
+
+@dataclass(frozen=True)
+class IngestSettings(PipelineSettings):
+    """What `memlake ingest` is told.
+
+    Attributes:
+        allow_dead: share of whole files that may die before the run ends with exit code 3.
+        allow_dead_records: the same for records.
+    """
+
+    sources: tuple[str, ...]
+    format: str = "auto"
+    representations: tuple[str, ...] = ("chunks",)
+    allow_dead: float = 0.0
+    allow_dead_records: float = 0.01
+    corrections: str | None = None
+    dry_run: bool = False
+    chunk_size: int = 512
+    overlap: int = 100
+
+    def makings(self) -> tuple[Making, ...]:
+        """The representations to make; chunks always, under a name that tells their settings.
+
+        Raises:
+            NotFoundError, UsageError: a representation or a setting that cannot be.
+        """
+        sizes = {"size": self.chunk_size, "overlap": self.overlap}
+        plain = sizes == {name: CHUNKS.defaults[name] for name in sizes}
+        named = f"chunks-s{self.chunk_size}-o{self.overlap}:size={self.chunk_size},overlap={self.overlap}"
+        specs = ["chunks" if plain else named, *(spec for spec in self.representations if spec != "chunks")]
+        return tuple(making(spec) for spec in dict.fromkeys(specs))
+
+
+@dataclass(frozen=True)
+class RepresentSettings(PipelineSettings):
+    """What `memlake represent` is told."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class EmbedSettings(PipelineSettings):
+    """What `memlake embed` is told; no representations means all that are stored."""
+
+    representations: tuple[str, ...] = ()
