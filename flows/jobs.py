@@ -1,6 +1,7 @@
 """Beam jobs: the one pipeline, put together for each kind of shard and run on any runner."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import apache_beam as beam
@@ -8,6 +9,7 @@ import apache_beam as beam
 from flows.progress import watching
 from flows.runners import runner
 from transforms.embed.beam import EmbedUnits
+from transforms.errors import JobFailedError
 from transforms.lake.beam import StageFiles
 from transforms.lake.lake import Lake
 from transforms.lake.manifest import finished_shards
@@ -42,12 +44,9 @@ class StageJob:
 
     def run(self, shards: Sequence[Shard]) -> list[str]:
         """Stage the shards and return the names of their manifests; shards that are finished already cost one look."""
-        progress = Progress(self.lake.staged, self.run_id)
-        progress.open()
-        with watching(progress, len(shards), self.total_bytes, label="staging", quiet=self.execution.quiet):
+        with _watched(self, len(shards), "staging") as progress:
             self._run_pipeline(shards)
-        names = progress.names(len(shards))
-        progress.close()
+            names = progress.names(len(shards))
         return [part for name in names for part in finished_shards(self.lake.root, name) or [name]]
 
     def _run_pipeline(self, shards: Sequence[Shard]) -> None:
@@ -79,23 +78,43 @@ class GatherJob:
 
     def run(self, shards: Sequence[Shard]) -> list[str]:
         """Gather the shards and return the names of the notes that say which files hold which bucket."""
-        progress = Progress(self.lake.staged, self.run_id)
-        progress.open()
         gather = GatherTurns(self.lake.uri, self.options, self.buckets, self.run_id)
-        with (
-            watching(progress, len(shards), self.total_bytes, label="gathering", quiet=self.execution.quiet),
-            _pipeline(self.execution) as pipeline,
-        ):
-            _ = (
-                pipeline
-                | "Shards" >> beam.Create(list(shards), reshuffle=False)
-                | "SpreadShards" >> beam.Reshuffle()
-                | "GatherTurns" >> gather
-            )
-        names = progress.names(len(shards))
+        with _watched(self, len(shards), "gathering") as progress:
+            with _pipeline(self.execution) as pipeline:
+                _ = (
+                    pipeline
+                    | "Shards" >> beam.Create(list(shards), reshuffle=False)
+                    | "SpreadShards" >> beam.Reshuffle()
+                    | "GatherTurns" >> gather
+                )
+            return progress.names(len(shards))
+
+
+@contextmanager
+def _watched(job: StageJob | GatherJob, shards: int, label: str) -> Iterator[Progress]:
+    """The notes of a job's workers, drawn on the terminal while it runs and removed however it ends."""
+    progress = Progress(job.lake.staged, job.run_id)
+    progress.open()
+    try:
+        with watching(progress, shards, job.total_bytes, label=label, quiet=job.execution.quiet):
+            yield progress
+    finally:
         progress.close()
-        return names
 
 
-def _pipeline(execution: Execution):  # type: ignore[no-untyped-def]
-    return runner(execution.runner, workers=execution.workers, options=execution.runner_options)
+@contextmanager
+def _pipeline(execution: Execution) -> Iterator[beam.Pipeline]:
+    """A pipeline that runs when the block ends.
+
+    Raises:
+        JobFailedError: a worker process failed; with the last line of what it reported.
+    """
+    try:
+        with runner(execution.runner, workers=execution.workers, options=execution.runner_options) as pipeline:
+            yield pipeline
+    except RuntimeError as error:
+        # What fails in another process comes back as the text of its traceback.
+        lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        raise JobFailedError(
+            f"the pipeline failed: {lines[-1].strip()}", hint="mend the cause and run it again"
+        ) from error

@@ -45,9 +45,11 @@ class Landing:
         """
         job = self.job
         for _ in range(_ATTEMPTS):
-            names = step(_stage, name="stage-shards", retries=2)(job, shards)
+            with self.run.timed("stage"):
+                names = step(_stage, name="stage-shards", retries=2)(job, shards)
             report = collect(self.run.lake, names, list(dead))
-            published = step(_publish, name="publish-snapshot")(self, names, report.representations)
+            with self.run.timed("publish"):
+                published = step(_publish, name="publish-snapshot")(self, names, report.representations)
             if published is not None:
                 return published, _with_conflicts(report, published)
             base = self.run.lake.latest()
@@ -80,9 +82,10 @@ def wanted_of(lake: Lake, base: Snapshot, corpus: str, makings: tuple[Making, ..
     if embedder:
         card = load(embedder).card
         made_by = fingerprint(card)
-        for making in makings:
-            held = base.lance_table(vectors_table(making.name, embedder))
-            if held is not None:
+        for table in base.lance_tables():
+            held = base.lance_table(table)
+            # Every table of this embedder: which supplied representations a source brings is not known yet.
+            if held is not None and table == vectors_table(table.split("__", 1)[0], embedder):
                 check_card(held.schema.metadata, card, f"memlake embed --embedder {embedder} --corpus {corpus}")
     return Wanted(Known(str(lake.root), base.snapshot_id, corpus), makings, embedder, made_by)
 

@@ -39,12 +39,22 @@ class Run:
     outcome: str = "unchanged"
     snapshot_id: str | None = None
     counters: Mapping[str, object] = field(default_factory=dict)
+    timings: dict[str, float] = field(default_factory=dict)
     _began: float = field(default_factory=time.monotonic)
 
     @property
     def seconds(self) -> float:
         """Wall-clock seconds so far."""
         return round(time.monotonic() - self._began, 3)
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Add the seconds of a block to the run's timings."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.timings[part] = round(self.timings.get(part, 0.0) + time.monotonic() - began, 3)
 
     def journal(self, event: str) -> None:
         """Append the run's started or ended row."""
@@ -164,8 +174,20 @@ def finish(run: Run, published: Published, report: Report) -> dict[str, object]:
     run.snapshot_id = published.snapshot_id
     run.outcome = "published" if published.snapshot_id else "unchanged"
     made = document(run, published, report)
-    run.counters = {name: made[name] for name in ("seen", "counts", "skipped", "dead_letters")}
-    rows = [{"table": name, **counts} for name, counts in made["counts"].items()]  # type: ignore[attr-defined]
+    run.counters = {name: made[name] for name in ("seen", "counts", "skipped", "dead_letters")} | {
+        "timings": run.timings
+    }
+    pins = run.lake.snapshot(published.snapshot_id).pins if published.snapshot_id else {}
+    rows = [
+        {
+            "table": name,
+            "added": counts.added,
+            "replaced": counts.replaced,
+            "removed": counts.removed,
+            "version": pins[name].version if name in pins else None,
+        }
+        for name, counts in sorted(published.counts.items())
+    ]
     publish_artifact(f"{run.flow}-summary", rows=rows, markdown=_markdown(run, made))
     return made
 
@@ -202,7 +224,7 @@ def _markdown(run: Run, made: Mapping[str, object]) -> str:
         f"- seen: {made['seen']}",
         f"- unchanged conversations: {made['skipped']}",
         f"- dead letters: {made['dead_letters'] or 'none'}",
-        f"- seconds: {made['seconds']}",
+        f"- seconds: {made['seconds']} {run.timings}",
         f"- code: {code_version()}",
     ]
     return "\n".join(lines)

@@ -44,6 +44,12 @@ class LakeCorruptError(MemlakeError):
     code = "lake_corrupt"
 
 
+class JobFailedError(MemlakeError):
+    """A Beam job failed in a worker process."""
+
+    code = "job_failed"
+
+
 class EmbedderMismatchError(UsageError):
     """Stored vectors were made by another model, revision or dimension."""
 

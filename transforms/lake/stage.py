@@ -192,6 +192,7 @@ def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
         compression_level=3,
         use_dictionary=[name for name in plain if pa.types.is_string(schema.field(name).type) and name != "unit_id"],
         write_statistics=[name for name in plain if not pa.types.is_nested(schema.field(name).type)],
+        write_page_index=True,
         store_schema=True,
     )
 

@@ -57,7 +57,8 @@ def _batches(shard: Shard, name: str, known: Known, options: ReadOptions) -> Ite
         table = TURNS if shard.kind == "turns" else UNITS
         for file in shard.files:
             for rows in _whole_conversations(root / file, table):
-                yield Batch(name, tables={table.name: rows}, parts=_stored_parts(rows, table, known))
+                parts = _stored_parts(rows, table, known)
+                yield Batch(name, tables={table.name: rows}, parts=parts, seen=_count_stored(rows, table))
 
 
 def _cut(items: Iterable[Conversation | DeadLetter], name: str, known: Known) -> Iterator[Batch]:
@@ -147,6 +148,14 @@ def _count(tables: dict[str, pa.Table]) -> dict[str, int]:
         hit = pc.and_(pc.equal(evidence["status"], status), pc.equal(evidence["label_set"], "official"))
         counts[f"evidence_{status}"] = pc.sum(hit).as_py() or 0
     return counts
+
+
+def _count_stored(rows: pa.Table, table: Table) -> dict[str, int]:
+    conversations = pc.count_distinct(rows["conversation_id"]).as_py()
+    if table is not TURNS:
+        return {"units": rows.num_rows}
+    sessions = rows.select(["conversation_id", "session_id"]).group_by(["conversation_id", "session_id"]).aggregate([])
+    return {"conversations": conversations, "sessions": sessions.num_rows, "turns": rows.num_rows}
 
 
 def _whole_conversations(file: Path, table: Table) -> Iterator[pa.Table]:

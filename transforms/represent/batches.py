@@ -15,7 +15,7 @@ from transforms.lake.known import Known, changed, only, seen
 from transforms.represent.catalogue import represent
 from transforms.represent.parts import derived_part_hash, supplied_parts, units_part
 from transforms.represent.representation import Making, Units
-from transforms.represent.supplied import supplied_making, supplied_units
+from transforms.represent.supplied import refused_supplies, supplied_making, supplied_units
 
 _TABLES = {"units": UNITS, "provenance": PROVENANCE, "links": LINKS}
 
@@ -54,7 +54,7 @@ def build_units(batch: Batch, wanted: Wanted) -> Batch:
     held = wanted.known.parts(names)
     turns_hashes = _turns_hashes(batch)
     made: list[Units] = []
-    parts = [batch.parts]
+    parts, dead = [batch.parts], list(batch.dead)
     for making in wanted.makings:
         hashes = {name: derived_part_hash(value, making.settings_hash) for name, value in turns_hashes.items()}
         missing = wanted.lacks(making.name, held, hashes)
@@ -65,6 +65,7 @@ def build_units(batch: Batch, wanted: Wanted) -> Batch:
             rows = dict.fromkeys(missing, 0) | _counts(units.units)
         parts.append(seen(held, units_part(making.name), hashes, rows))
     if batch.conversations:
+        dead += refused_supplies(batch.conversations)
         for name, units in supplied_units(wanted.known.corpus, batch.conversations, turns).items():
             table = supplied_parts(supplied_making(name), units)
             hashes = _column_map(table, "content_hash")
@@ -72,7 +73,9 @@ def build_units(batch: Batch, wanted: Wanted) -> Batch:
             made.append(Units(only(units.units, missing), only(units.provenance, missing), only(units.links, missing)))
             parts.append(seen(held, units_part(name), hashes, _column_map(table, "rows")))
     tables = {name: _concat([getattr(units, name) for units in made], table.schema) for name, table in _TABLES.items()}
-    return replace(batch, conversations=(), tables={**batch.tables, **tables}, parts=pa.concat_tables(parts))
+    return replace(
+        batch, conversations=(), tables={**batch.tables, **tables}, parts=pa.concat_tables(parts), dead=tuple(dead)
+    )
 
 
 def _turns_hashes(batch: Batch) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ from schemas.links import LINKS
 from schemas.table import TIME, settings_json
 from transforms.errors import UsageError
 from transforms.ids import check_name, content_id
-from transforms.read.conversation import Conversation, Session, SuppliedUnit
+from transforms.read.conversation import Conversation, DeadLetter, Session, SuppliedUnit
 from transforms.represent.catalogue import kind_named
 from transforms.represent.representation import Making, Units
 from transforms.represent.transcript import header, rank_in_run
@@ -47,23 +48,36 @@ def supplied_making(name: str) -> Making:
     return Making(name, "supplied", {}, settings_hash, SUPPLIED_REVISION)
 
 
+def refused_supplies(conversations: Sequence[Conversation]) -> list[DeadLetter]:
+    """A dead letter for each supplied unit whose representation's name cannot be used; such units are not made."""
+    return [
+        DeadLetter("reserved_representation", problem, conversation.source_uri, place, "unit", stage="represent")
+        for conversation in conversations
+        for place, unit in enumerate(conversation.supplied)
+        if (problem := _problem(unit.representation))
+    ]
+
+
 def supplied_units(corpus: str, conversations: Sequence[Conversation], turns: pa.Table) -> dict[str, Units]:
     """Units of every representation that these conversations bring, with the turns that they name as provenance.
+
+    Units of a representation whose name cannot be used are left out: see refused_supplies.
 
     Args:
         corpus: the corpus that they go to.
         conversations: as read.
         turns: the same conversations' rows of the table turns. A named turn that they lack is no provenance: its id is
             kept in the unit's attributes as `unresolved_turn_ids`.
-
-    Raises:
-        UsageError: see check_supplied_name.
     """
     items: defaultdict[str, list[Item]] = defaultdict(list)
     for number, conversation in enumerate(conversations):
         for unit in conversation.supplied:
+            if _problem(unit.representation):
+                continue
             session = None if unit.session is None else conversation.sessions[unit.session]
             items[unit.representation].append((number, session, unit))
+    if not items:
+        return {}
     # The first of two turns with one id, so the columns are read backwards.
     backwards = [turns[name].to_pylist()[::-1] for name in ("conversation_id", "turn_id", "ordinal")]
     ordinals = {
@@ -71,6 +85,16 @@ def supplied_units(corpus: str, conversations: Sequence[Conversation], turns: pa
     }
     ids = [conversation.conversation_id for conversation in conversations]
     return {name: _units_of(supplied_making(name), corpus, ids, of_name, ordinals) for name, of_name in items.items()}
+
+
+@cache
+def _problem(name: str) -> str:
+    """What is wrong with a representation's name; '' when nothing is."""
+    try:
+        check_supplied_name(name)
+    except UsageError as error:
+        return error.message
+    return ""
 
 
 def _units_of(
