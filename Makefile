@@ -1,6 +1,6 @@
 # Every target sets up what it needs: on a fresh machine `make demo` and `make test` are the only two commands.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format readme bench prism clean
+.PHONY: help demo test long lint format readme bench prism clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -16,7 +16,10 @@ demo: $(READY)  ## the whole path on built-in transcripts: offline, under a minu
 	$(BIN)/memlake demo
 
 test: $(READY) prism  ## every test, on two processes (ARGS='-k words' selects)
-	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadfile -m 'not long' $(ARGS)
+
+long: $(READY)  ## the tests that take minutes: ten random kills
+	$(BIN)/pytest -m long $(ARGS)
 
 lint: $(READY)  ## ruff, mypy (strict) and sqlfluff
 	$(BIN)/ruff check $(CHECKED)

@@ -28,11 +28,15 @@ QUIET = {
     "PREFECT_CLOUD_ENABLE_ORCHESTRATION_TELEMETRY": "false",
     "PREFECT_TELEMETRY_ENABLE_RESOURCE_METRICS": "false",
 }
+# Off the terminal only: Prefect's other handler still sends the logs to the server.
+SILENT = {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL"}
 RETRY_DELAYS_S = [1.0, 10.0, 60.0]
 DRAIN_LIMIT_S = 10.0
 
 
-def run_flow(function: Callable[[S], R], settings: S, *, name: str, prefect: bool | None = None) -> R:
+def run_flow(
+    function: Callable[[S], R], settings: S, *, name: str, prefect: bool | None = None, quiet: bool = False
+) -> R:
     """Run a flow function and return what it returns; whatever it raises reaches the caller unchanged.
 
     Args:
@@ -41,18 +45,21 @@ def run_flow(function: Callable[[S], R], settings: S, *, name: str, prefect: boo
         name: the flow's name in Prefect.
         prefect: True: a Prefect flow run, on a temporary server where no API is configured; False: in line; None: a Prefect
             flow run where an API is configured, else in line.
+        quiet: tell nothing on the terminal, neither of a server that starts nor what Prefect logs; servers get the logs.
 
     Raises:
         PrefectUnavailableError: the configured API does not answer, or the temporary server did not start.
     """
     if prefect is False:
         return function(settings)
-    if configured_api() is not None:
-        return _run_in_prefect(function, settings, name=name)
-    if prefect is None:
+    api = configured_api()
+    if api is None and prefect is None:
         return function(settings)
-    with temporary_server() as server, _environment(server.client_environment):
-        return _run_in_prefect(function, settings, name=name, server=server)
+    with _environment(SILENT if quiet else {}):
+        if api is not None:
+            return _run_in_prefect(function, settings, name=name)
+        with temporary_server(quiet=quiet) as server, _environment(server.client_environment):
+            return _run_in_prefect(function, settings, name=name, server=server)
 
 
 def step(function: Callable[P, R], *, name: str, retries: int = 0) -> Callable[P, R]:

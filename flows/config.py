@@ -1,6 +1,7 @@
 """Settings in layers: defaults < memlake.toml < MEMLAKE_* environment < flags, each value with where it came from."""
 
 import os
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -128,6 +129,19 @@ def load(**flags: object) -> Configuration:
             f"{name}={fault['input']!r} (from {origin}) is not allowed: {reason}",
             hint=f"{name}: {Settings.model_fields[name].description}" if name in Settings.model_fields else "",
         ) from error
+
+
+def lake_flag(lake: str) -> str:
+    """' --lake X' to end a command that is printed to be copied; '' where the command finds that lake without it."""
+    try:
+        found = load().settings.lake
+    except UsageError:
+        found = ""
+    return "" if found and _folder(found) == _folder(lake) else f" --lake {shlex.quote(lake)}"
+
+
+def _folder(lake: str) -> Path:
+    return Path(lake.removeprefix("file://")).expanduser().absolute()
 
 
 def unknown_variables() -> list[str]:

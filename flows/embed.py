@@ -20,9 +20,10 @@ def embed(settings: EmbedSettings) -> dict[str, object]:
     with run_of(lake, "embed", asdict(settings)) as run:
         base = lake.snapshot()
         chosen = check_representations(base, settings.corpus, settings.representations)
-        wanted = wanted_of(lake, base, settings.corpus, (), settings.embedder)
+        wanted = wanted_of(lake, base, settings.corpus, (), settings.embedder, anew=True)
         seed = seed_of(wanted, *chosen)
-        shards = stored_shards(base, "units", settings.corpus, seed, settings.shard_bytes, chosen)
         job = StageJob(lake, wanted, run.run_id, settings.execution)
-        published, report = Landing(run, job, settings.lock_timeout_s).land(shards)
+        published, report = Landing(run, job, settings.lock_timeout_s).land(
+            base, lambda now: (stored_shards(now, "units", settings.corpus, seed, settings.shard_bytes, chosen), ())
+        )
         return finish(run, published, report)

@@ -1,17 +1,21 @@
 """Ingest: transcripts in, one new snapshot out."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
+
+import pyarrow as pa
 
 from flows.adapter import step
 from flows.jobs import GatherJob, StageJob
-from flows.landing import Landing, seed_of, wanted_of
+from flows.landing import ATTEMPTS, Landing, seed_of, wanted_of
 from flows.planning import Plan, forget_gathered, plan_buckets, plan_files, read_only
 from flows.runs import check_dead_letters, finish, run_of
 from flows.settings import IngestSettings
+from transforms.errors import LakeConflictError
 from transforms.ids import check_name
 from transforms.lake.lake import Lake, open_lake
 from transforms.lake.manifest import dead_rows
+from transforms.lake.snapshot import Snapshot
+from transforms.shard import Shard
 
 
 def ingest(settings: IngestSettings) -> dict[str, object]:
@@ -31,12 +35,15 @@ def ingest(settings: IngestSettings) -> dict[str, object]:
         base = lake.latest()
         wanted = wanted_of(lake, base, settings.corpus, makings, settings.embedder_name)
         seed = seed_of(wanted, plan.fingerprint)
-        shards = plan.shards(seed)
-        gathered = _gather(lake, plan, seed, settings, run.run_id)
-        buckets, dead = plan_buckets(lake, gathered, seed, first=len(shards))
+        gathered: list[str] = []
+
+        def planned(_: Snapshot) -> tuple[list[Shard], list[pa.Table]]:
+            shards = plan.shards(seed)
+            buckets, dead = _gather(lake, plan, seed, settings, run.run_id, gathered, first=len(shards))
+            return [*shards, *buckets], [dead_rows(plan.dead), *dead]
+
         job = StageJob(lake, wanted, run.run_id, settings.execution, plan.options, plan.total_bytes)
-        landing = Landing(run, job, settings.lock_timeout_s)
-        published, report = landing.land([*shards, *buckets], [dead_rows(plan.dead), *dead])
+        published, report = Landing(run, job, settings.lock_timeout_s).land(base, planned)
         forget_gathered(lake, gathered)
         made = finish(run, published, report)
         check_dead_letters(
@@ -49,10 +56,24 @@ def ingest(settings: IngestSettings) -> dict[str, object]:
     return made
 
 
-def _gather(lake: Lake, plan: Plan, seed: str, settings: IngestSettings, run_id: str) -> Sequence[str]:
-    """Run the first job for formats that spread a conversation over lines and files; nothing when there are none."""
+def _gather(
+    lake: Lake, plan: Plan, seed: str, settings: IngestSettings, run_id: str, gathered: list[str], *, first: int
+) -> tuple[list[Shard], list[pa.Table]]:
+    """Run the first job for formats that spread a conversation over lines and files; nothing when there are none.
+
+    What it gathers is shared with other runs over the same files, which may finish and clear it away: then it is
+    gathered again.
+    """
     shards = plan.gathering(seed)
     if not shards:
-        return ()
+        return [], []
     job = GatherJob(lake, run_id, settings.execution, plan.buckets, plan.options, plan.total_bytes)
-    return step(job.run, name="gather-turns", retries=2)(shards)
+    for _ in range(ATTEMPTS):
+        gathered[:] = step(job.run, name="gather-turns", retries=2)(shards)
+        found = plan_buckets(lake, gathered, seed, first=first)
+        if found is not None:
+            return found
+    raise LakeConflictError(
+        f"lake={lake.uri}: other runs over the same files cleared away {ATTEMPTS} times what this run had gathered",
+        hint="run the command again",
+    )

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from schemas import ALL, TABLES
 from transforms.errors import NotFoundError
-from transforms.lake.connect import connect, table_files
+from transforms.lake.connect import connect, readable, table_files
 from transforms.lake.lake import Lake
 from transforms.lake.snapshot import Snapshot
 
@@ -40,7 +40,7 @@ class Difference(TypedDict):
 
 def tables_of(lake: Lake, at: str) -> list[Row]:
     """Every table at a snapshot, in the order of schemas, vectors last; journals and books as they are now."""
-    snapshot = lake.snapshot(at)
+    snapshot = readable(lake, at)
     rows: list[Row] = []
     for table in ALL:
         pin = snapshot.pins.get(table.name)
@@ -62,7 +62,7 @@ def describe(lake: Lake, at: str, name: str, *, rows: int) -> About:
     Raises:
         NotFoundError: the snapshot has no such table; says which are near.
     """
-    snapshot = lake.snapshot(at)
+    snapshot = readable(lake, at)
     if name not in TABLES and name not in snapshot.lance_tables():
         names = [*TABLES, *snapshot.lance_tables()]
         nearest = ", ".join(get_close_matches(name, names, cutoff=0.4)) or ", ".join(names)

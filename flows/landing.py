@@ -1,6 +1,6 @@
 """Stage shards, commit them, and stage again what the lake's movement made untrue meanwhile."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -26,7 +26,8 @@ from transforms.represent.representation import Making
 from transforms.represent.supplied import supplied_making
 from transforms.shard import Shard
 
-_ATTEMPTS = 4
+ATTEMPTS = 4
+Plan = Callable[[Snapshot], tuple[Sequence[Shard], Sequence[pa.Table]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,19 @@ class Landing:
     job: StageJob
     lock_timeout_s: float = 60.0
 
-    def land(self, shards: Sequence[Shard], dead: Sequence[pa.Table] = ()) -> tuple[Published, Report]:
-        """Stage and publish; at most a few times over, when other writers were faster.
+    def land(self, base: Snapshot, plan: Plan) -> tuple[Published, Report]:
+        """Plan, stage and publish; at most a few times over, each time from the newest base.
+
+        Args:
+            base: the snapshot that the job was told to compare with.
+            plan: the shards to stage, and dead letters met while planning, for a base.
 
         Raises:
             LakeConflictError: the lake would not stand still.
         """
         job = self.job
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
+            shards, dead = plan(base)
             with self.run.timed("stage"):
                 names = step(_stage, name="stage-shards", retries=2)(job, shards)
             report = collect(self.run.lake, names, list(dead))
@@ -57,13 +63,18 @@ class Landing:
                 job, wanted=replace(job.wanted, known=replace(job.wanted.known, snapshot_id=base.snapshot_id))
             )
         raise LakeConflictError(
-            f"lake={self.run.lake.uri}: other writers changed it {_ATTEMPTS} times while this run staged",
+            f"lake={self.run.lake.uri}: other writers changed it {ATTEMPTS} times while this run staged",
             hint="run the command again",
         )
 
 
-def wanted_of(lake: Lake, base: Snapshot, corpus: str, makings: tuple[Making, ...], embedder: str) -> Wanted:
+def wanted_of(
+    lake: Lake, base: Snapshot, corpus: str, makings: tuple[Making, ...], embedder: str, *, anew: bool = False
+) -> Wanted:
     """What a run makes, after checking that the lake holds nothing made otherwise under the same names.
+
+    Args:
+        anew: vectors of another model are to be replaced, not refused.
 
     Raises:
         UsageError: a representation is stored with other settings.
@@ -82,7 +93,7 @@ def wanted_of(lake: Lake, base: Snapshot, corpus: str, makings: tuple[Making, ..
     if embedder:
         card = load(embedder).card
         made_by = fingerprint(card)
-        for table in base.lance_tables():
+        for table in () if anew else base.lance_tables():
             held = base.lance_table(table)
             # Every table of this embedder: which supplied representations a source brings is not known yet.
             if held is not None and table == vectors_table(table.split("__", 1)[0], embedder):
@@ -144,13 +155,13 @@ def _with_conflicts(report: Report, published: Published) -> Report:
     letters = [
         {
             "reason": "conflicting_versions",
-            "error": f"conversation {name!r} was read in versions of which none holds all turns of the others",
+            "error": f"{what} was read in versions that contradict each other",
             "source_uri": "",
             "position": None,
             "scope": "conversation",
             "outcome": "dropped",
             "stage": "commit",
         }
-        for name in published.conflicts
+        for what in published.conflicts
     ]
     return replace(report, dead=pa.concat_tables([report.dead, pa.Table.from_pylist(letters, schema=DEAD_SEEN)]))

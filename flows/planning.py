@@ -89,11 +89,13 @@ def plan_files(settings: IngestSettings) -> Plan:
     )
 
 
-def plan_buckets(lake: Lake, names: Sequence[str], seed: str, *, first: int) -> tuple[list[Shard], list[pa.Table]]:
-    """Shards of gathered buckets, and the dead letters of the gathering."""
+def plan_buckets(
+    lake: Lake, names: Sequence[str], seed: str, *, first: int
+) -> tuple[list[Shard], list[pa.Table]] | None:
+    """Shards of gathered buckets, and the dead letters of the gathering; None when some of it is gone."""
     notes = [note for name in dict.fromkeys(names) if (note := read_gathered(lake.staged, name)) is not None]
-    if len(notes) != len(set(names)):
-        raise NotFoundError("turns that were gathered for this run are gone", hint="run the command again")
+    if len(notes) != len(set(names)) or not all(note.is_whole(lake.staged) for note in notes):
+        return None
     files: dict[int, list[str]] = {}
     for note in notes:
         for bucket, file in note.files.items():

@@ -23,6 +23,9 @@ SUFFIXES = (".csv", ".json", ".parquet")
 _READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}
 # The header of a report says which parameters may be left out; the report then sees null.
 _OPTIONAL = re.compile(r"^-- param: (\w+): optional\b", re.MULTILINE)
+# It may also say in which column a parameter's value must stand, and what to make of no rows.
+_NAMED = re.compile(r"^-- param: (\w+): .*\((\w+)\.(\w+)\)", re.MULTILINE)
+_NO_ROWS = re.compile(r"^-- no rows: (.+)$", re.MULTILINE)
 _PURPOSE = re.compile(r"\A-- (.+(?:\n-- (?!grain:|reads:|param:).+)*)")
 _UNKNOWN_TABLE = re.compile(r"Table with name (\S+) does not exist")
 
@@ -79,6 +82,12 @@ def reports() -> list[Report]:
     return found
 
 
+def no_rows(query: str) -> str:
+    """What it means that a query found nothing, and how to see what there is: as its header says, else in general."""
+    said = _NO_ROWS.search(query)
+    return f"no rows: {said[1] if said else 'memlake tables ls says how many rows each table holds'}"
+
+
 def parameters(pairs: Sequence[str]) -> dict[str, str]:
     """NAME=VALUE pairs as a mapping; DuckDB casts a text to the type it is compared with.
 
@@ -109,6 +118,7 @@ def fetch(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str
 
     Raises:
         UsageError: it is not one reading statement, or its parameters and the values given differ.
+        NotFoundError: a value is not in the column that the query's header says it must stand in.
         QueryError: DuckDB refused it.
     """
     relation = _relation(connection, query, values)
@@ -123,6 +133,7 @@ def write(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str
 
     Raises:
         UsageError: as `fetch`, or the suffix is none of SUFFIXES.
+        NotFoundError: as `fetch`, or there is no such folder.
         QueryError: DuckDB refused it.
     """
     check_suffix(out)
@@ -153,9 +164,25 @@ def _relation(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping
                 f"the values given are {', '.join(values) or 'none'}",
                 hint=" ".join(f"--param {name}=VALUE" for name in sorted(wanted)),
             )
+        for name, table, column in _NAMED.findall(query):
+            if bound.get(name) is not None:
+                _check_named(connection, name, bound[name], table, column)
         return connection.sql(query, params=bound)
     except duckdb.Error as error:
         raise _plain(connection, error) from error
+
+
+def _check_named(connection: duckdb.DuckDBPyConnection, name: str, value: str | None, table: str, column: str) -> None:
+    """Raise NotFoundError when a value is in no row of a column, nor in any list of a column of lists."""
+    stored, wanted = duckdb.ColumnExpression(column), duckdb.ConstantExpression(value)
+    rows = connection.view(table).select(stored)
+    is_list = rows.types[0].id == "list"
+    found = duckdb.FunctionExpression("list_contains", stored, wanted) if is_list else stored == wanted
+    if not rows.filter(found).limit(1).fetchall():
+        raise NotFoundError(
+            f"{name}={value!r} is unknown: {table}.{column} holds no such value in this snapshot",
+            hint=f"memlake sql 'select distinct {column} from {table}'",  # noqa: S608 - advice for people
+        )
 
 
 def _write_batches(relation: duckdb.DuckDBPyRelation, out: Path) -> int:

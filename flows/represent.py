@@ -23,7 +23,9 @@ def represent(settings: RepresentSettings) -> dict[str, object]:
     with run_of(lake, "represent", asdict(settings)) as run:
         base = lake.snapshot()
         wanted = wanted_of(lake, base, settings.corpus, makings, settings.embedder_name)
-        shards = stored_shards(base, "turns", settings.corpus, seed_of(wanted), settings.shard_bytes)
+        seed = seed_of(wanted)
         job = StageJob(lake, wanted, run.run_id, settings.execution)
-        published, report = Landing(run, job, settings.lock_timeout_s).land(shards)
+        published, report = Landing(run, job, settings.lock_timeout_s).land(
+            base, lambda now: (stored_shards(now, "turns", settings.corpus, seed, settings.shard_bytes), ())
+        )
         return finish(run, published, report)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flows.adapter import publish_artifact
+from flows.config import lake_flag
 from schemas import DEAD_LETTERS, RUNS
 from schemas.table import settings_json
 from transforms.errors import MemlakeError, TooManyDeadLettersError
@@ -64,7 +65,7 @@ class Run:
             "run_id": self.run_id,
             "event": event,
             "flow": self.flow,
-            "at": datetime.now(UTC),
+            "logged_at": datetime.now(UTC),
             "code_version": code_version(),
             "settings": text,
             "settings_hash": content_id(text),
@@ -97,6 +98,7 @@ def run_of(lake: Lake, flow: str, settings: Mapping[str, object]) -> Iterator[Ru
 class Report:
     """What the manifests of a run say: counts, dead letters as DEAD_SEEN rows, representations with staged units."""
 
+    lake: str
     seen: Mapping[str, int]
     dead: pa.Table
     representations: frozenset[str]
@@ -118,13 +120,13 @@ def collect(lake: Lake, shards: list[str], extra: list[pa.Table]) -> Report:
     seen: Counter[str] = Counter()
     dead = [DEAD_SEEN.empty_table(), *extra]
     representations: set[str] = set()
-    for shard in shards:
+    for shard in dict.fromkeys(shards):
         manifest = read_manifest(lake.staged, shard)
         if manifest is not None:
             seen.update(manifest.seen)
             dead.append(manifest.read_dead(lake.staged))
             representations.update(file.partition["representation"] for file in manifest.files if file.table == "units")
-    return Report(seen, pa.concat_tables(dead), frozenset(representations))
+    return Report(lake.uri, seen, pa.concat_tables(dead), frozenset(representations))
 
 
 def journal_dead(run: Run, dead: pa.Table) -> None:
@@ -134,7 +136,7 @@ def journal_dead(run: Run, dead: pa.Table) -> None:
             **letter,
             "run_id": run.run_id,
             "payload_id": content_id(*(str(value) for value in letter.values())),
-            "at": datetime.now(UTC),
+            "logged_at": datetime.now(UTC),
         }
         for letter in dead.to_pylist()
     }
@@ -199,10 +201,10 @@ def check_dead_letters(
     lost_files, lost_records = report.dropped(files=True), report.dropped(files=False)
     records = report.seen.get("turns", 0) + lost_records
     too_many = [
-        f"{lost} of {total} {what} died, allowed {allowed:.2%}"
-        for what, lost, total, allowed in (
-            ("files", lost_files, files, allow_files),
-            ("records", lost_records, records, allow_records),
+        f"{lost} of {total} {what} died, {flag} allows {allowed:.2%}"
+        for what, lost, total, flag, allowed in (
+            ("files", lost_files, files, "--allow-dead", allow_files),
+            ("records", lost_records, records, "--allow-dead-records", allow_records),
         )
         if lost > allowed * total
     ]
@@ -211,7 +213,7 @@ def check_dead_letters(
         place = f"{first['source_uri']}" + ("" if first["position"] is None else f" at {first['position']}")
         raise TooManyDeadLettersError(
             f"{'; '.join(too_many)}; first: {place}: {first['reason']}: {first['error']}",
-            hint="memlake sql 'select * from dead_letters', or raise --allow-dead or --allow-dead-records",
+            hint="memlake sql 'select source_uri, position, reason, error from dead_letters'" + lake_flag(report.lake),
             document=made,
         )
 

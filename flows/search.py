@@ -11,7 +11,7 @@ from transforms.errors import NotFoundError, UsageError
 from transforms.lake.lake import open_lake
 from transforms.lake.snapshot import Snapshot
 from transforms.retrieve.cell import Cell, run_cell
-from transforms.retrieve.corpus import question_vectors
+from transforms.retrieve.corpus import question_vectors, stored_vectors
 from transforms.retrieve.plan import find_plan
 from transforms.retrieve.search import Cutoffs
 from transforms.retrieve.store import align_vectors, open_store
@@ -32,11 +32,27 @@ class SearchSettings:
     at: str = "latest"
 
 
-def search(settings: SearchSettings) -> list[dict[str, object]]:
-    """The best units for a text: rank, score and its parts, conversation, unit id, what a reader would see.
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What a search found.
+
+    Attributes:
+        rows: the best units: rank, score and its parts, conversation, unit id, what a reader would see.
+        conversations: how many conversations were to be searched.
+        without_units: how many of them have no units of the representation.
+    """
+
+    rows: list[dict[str, object]]
+    conversations: int
+    without_units: int
+
+
+def search(settings: SearchSettings) -> Hits:
+    """The best units for a text, and how much of the corpus could not be searched.
 
     Raises:
         NotFoundError: no such lake, snapshot, corpus, conversation, representation, plan or embedder.
+        EmbedderMismatchError: the stored vectors were made by another model or revision.
         UsageError: an empty text, or k below 1.
     """
     if not settings.text.strip() or settings.k < 1:
@@ -54,11 +70,12 @@ def search(settings: SearchSettings) -> list[dict[str, object]]:
     whole = units.set_column(
         1, units.schema.field("conversation_id"), question["conversation_id"].take(pa.array([0] * units.num_rows))
     )
-    aligned = None if embedder is None else align_vectors(whole, _vectors(snapshot, settings))
+    stored = None if embedder is None else stored_vectors(snapshot, settings.representation, settings.corpus, embedder)
+    aligned = None if stored is None else align_vectors(whole, stored)
     found = run_cell(cell, store=open_store(whole, vectors=aligned), questions=question, question_vectors=vectors)
     ranked = found.retrievals.select(["rank", "score", "dense", "lexical", "unit_id"]).to_pylist()[: settings.k]
     by_id = {row["unit_id"]: row for row in units.to_pylist()}
-    return [
+    rows = [
         {
             **row,
             "conversation_id": by_id[row["unit_id"]]["conversation_id"],
@@ -66,6 +83,12 @@ def search(settings: SearchSettings) -> list[dict[str, object]]:
         }
         for row in ranked
     ]
+    there = 1 if settings.conversation else _conversations(snapshot, settings.corpus)
+    return Hits(rows, there, there - pc.count_distinct(units["conversation_id"]).as_py())
+
+
+def _conversations(snapshot: Snapshot, corpus: str) -> int:
+    return snapshot.read("conversations", columns=["conversation_id"], where=pc.field("corpus") == corpus).num_rows
 
 
 def _units(snapshot: Snapshot, settings: SearchSettings) -> pa.Table:
@@ -101,13 +124,3 @@ def _question(settings: SearchSettings, units: pa.Table) -> pa.Table:
             }
         ]
     )
-
-
-def _vectors(snapshot: Snapshot, settings: SearchSettings) -> pa.Table:
-    dataset = snapshot.vectors(settings.representation, settings.embedder)
-    if dataset is None:
-        raise NotFoundError(
-            f"representation={settings.representation!r} was never embedded by embedder={settings.embedder!r}",
-            hint=f"memlake embed --embedder {settings.embedder} --corpus {settings.corpus}",
-        )
-    return dataset.to_table(columns=["unit_id", "vector"], filter=pc.field("corpus") == settings.corpus)

@@ -1,11 +1,11 @@
 """Study: the cells of a study on a corpus, scored, as one new snapshot."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from flows.adapter import publish_artifact, step
 from flows.runs import Run, run_of
@@ -14,13 +14,14 @@ from transforms.embed.catalogue import load
 from transforms.errors import NotFoundError
 from transforms.lake.connect import connect
 from transforms.lake.lake import Lake, open_lake
-from transforms.lake.publish import Published, publish_files
+from transforms.lake.publish import forgotten_of, publish_files
 from transforms.lake.snapshot import Snapshot
-from transforms.lake.stage import Stager
+from transforms.lake.stage import StagedFile, Stager
 from transforms.retrieve.corpus import questions_of, search_corpus
+from transforms.retrieve.questions import each_once
 from transforms.retrieve.store import UNIT_TOKENS
 from transforms.retrieve.study import Study, cell_rows, read_study
-from transforms.score.evaluate import evaluate, summary
+from transforms.score.evaluate import evaluate
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,28 @@ def run_study(settings: StudySettings) -> dict[str, object]:
     Raises:
         NotFoundError: no such lake, snapshot, study, corpus or representation.
         UsageError: the study is not well formed.
+        EmbedderMismatchError: the vectors that it needs were made by another model or revision.
+        LakeConflictError: a conversation was forgotten while it was read; nothing was published.
     """
     study = find_study(settings.study)
     study = replace(study, corpus=settings.corpus or study.corpus)
     lake = open_lake(settings.lake)
     with run_of(lake, "study", asdict(settings)) as run:
         snapshot = lake.snapshot(settings.at)
-        counted, excluded = step(_search_and_score, name="search-and-score")(lake, snapshot, study, run)
-        published = counted.published
+        labels, forgotten = _asked(lake, snapshot, study)
+        questions = each_once(labels)
+        files, excluded = step(_search_and_score, name="search-and-score")(lake, snapshot, study, run, labels)
+        if forgotten:
+            excluded = {"forgotten": forgotten, **excluded}
+        published = publish_files(
+            lake,
+            files,
+            corpus=study.corpus,
+            conversations=pc.unique(questions["conversation_id"]),
+            run_id=run.run_id,
+            operation="study",
+            lock_timeout_s=settings.lock_timeout_s,
+        )
         run.snapshot_id, run.outcome = published.snapshot_id, "published"
         made: dict[str, object] = {
             "run_id": run.run_id,
@@ -58,7 +73,7 @@ def run_study(settings: StudySettings) -> dict[str, object]:
             "base_snapshot_id": published.base_snapshot_id,
             "read_snapshot_id": snapshot.snapshot_id,
             "cells": len(study.cells),
-            "questions": counted.questions,
+            "questions": questions.num_rows,
             "excluded": excluded,
             "seconds": run.seconds,
         }
@@ -89,52 +104,53 @@ def study_names() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """What was published, and of how many questions."""
+def _asked(lake: Lake, snapshot: Snapshot, study: Study) -> tuple[pa.Table, int]:
+    """The questions' rows less those of conversations forgotten by now, whatever snapshot is read; how many these were.
 
-    published: Published
-    questions: int
+    Raises:
+        NotFoundError: the snapshot has no such question, or all of them are of forgotten conversations.
+    """
+    labels = questions_of(snapshot, study)
+    gone = pc.is_in(labels["conversation_id"], value_set=forgotten_of(lake.latest(), study.corpus))
+    forgotten = len(pc.unique(labels["question_id"].filter(gone)))
+    if pc.all(gone).as_py():
+        raise NotFoundError(
+            f"corpus={study.corpus!r}: the conversations of all {forgotten} questions in "
+            f"snapshot={snapshot.snapshot_id} were forgotten since",
+            hint="memlake snapshots ls",
+        )
+    return labels.filter(pc.invert(gone)), forgotten
 
 
-def _search_and_score(lake: Lake, snapshot: Snapshot, study: Study, run: Run) -> tuple[Counted, Mapping[str, int]]:
-    """Stage what each conversation brings as it comes, so that memory does not grow with the corpus; then score."""
-    questions = questions_of(snapshot, study)
+def _search_and_score(
+    lake: Lake, snapshot: Snapshot, study: Study, run: Run, labels: pa.Table
+) -> tuple[list[StagedFile], dict[str, int]]:
+    """Stage what each cell brings as it comes, so that memory does not grow with the corpus; score; count the unscored."""
     needed = any(cell.plan.needs_vectors for cell in study.cells)
     embedder = load(study.embedder) if needed else None
     stager = Stager(lake.root)
     stager.write(TABLES["cells"], cell_rows(study, run_id=run.run_id, read_snapshot_id=snapshot.snapshot_id))
     tokens = [UNIT_TOKENS.empty_table()]
-    for searched in search_corpus(snapshot, study, run.run_id, questions, embedder):
+    for searched in search_corpus(snapshot, study, run.run_id, each_once(labels), embedder):
         tokens.append(searched.unit_tokens)
-        for found in searched.found:
-            stager.write(TABLES["retrievals"], found.retrievals)
-            stager.write(TABLES["contexts"], found.contexts)
+        stager.write(TABLES["retrievals"], searched.found.retrievals)
+        stager.write(TABLES["contexts"], searched.found.contexts)
     files, _ = stager.close()
     with connect(lake, snapshot.snapshot_id) as connection:
         for name in ("cells", "retrievals", "contexts"):
             paths = [str(lake.table_path(name) / file.path) for file in files if file.table == name]
             connection.read_parquet(paths).create_view(name, replace=True)
-        scores = evaluate(connection, run.run_id, unit_tokens=pa.concat_tables(tokens), label_sets=study.label_sets)
+        # What is scored is what was asked, under the labels and in the language of the study.
+        connection.register("questions", labels)
+        scores = evaluate(connection, run.run_id, unit_tokens=pa.concat_tables(tokens))
         connection.register("scores", scores)
-        excluded = _excluded(connection.execute(_EXCLUDED).fetchall())
+        excluded = dict(connection.execute(_EXCLUDED).fetchall())
     stager = Stager(lake.root)
     stager.write(TABLES["scores"], scores)
-    published = publish_files(lake, [*files, *stager.close()[0]], run_id=run.run_id, operation="study")
-    return Counted(published, questions.num_rows), excluded
+    return [*files, *stager.close()[0]], excluded
 
 
 # Questions, not rows: a question without gold is left out of every cutoff of every cell for one reason.
 _EXCLUDED = """
 select reason, count(distinct (corpus, question_id)) from scores where reason is not null group by reason order by reason
 """
-
-
-def _excluded(rows: list[tuple[str, int]]) -> dict[str, int]:
-    return dict(rows)
-
-
-def show_study(lake: str, run_id: str | None, at: str = "latest") -> pa.Table:
-    """Means of a run's scores with n and what was excluded; the latest study's when no run is named."""
-    with connect(open_lake(lake), at) as connection:
-        return summary(connection, run_id)

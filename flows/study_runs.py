@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypedDict
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from flows.study import find_study, study_names
 from transforms.errors import NotFoundError, UsageError
 from transforms.lake.connect import connect
 from transforms.lake.lake import open_lake
-from transforms.retrieve.study import Published
+from transforms.retrieve.study import Published, cell_rows
 from transforms.score.evaluate import summary
 
 Row = dict[str, Any]
@@ -23,14 +24,36 @@ TITLES = {
     "store_survival_all": "Answers of which every word is still in the store",
 }
 _LAST = ("n", "excluded")
+# A published number and ours mean the same only where these agree, and the number of questions asked.
+_COMPARED = ("cell", "metric", "cutoff_kind", "cutoff", "label_set")
+
+
+_CELLS = "select cell, settings_hash from cells where run_id = $run_id"
+# What was asked stands in the journal of runs, which nothing takes rows out of.
+_QUESTIONS = """
+select
+    coalesce(
+        (select max(cast(counters ->> 'questions' as bigint)) from runs where run_id = $run_id), count(distinct question_id)
+    ),
+    count(distinct question_id)
+from scores
+where run_id = $run_id
+"""
 
 
 class Means(TypedDict):
-    """The document of `memlake study show --json`."""
+    """The document of `memlake study show --json`.
+
+    Attributes:
+        questions: how many the run asked.
+        forgotten: how many of them this snapshot no longer has scores of, since their conversations were forgotten.
+    """
 
     run_id: str
     study: str
     corpus: str
+    questions: int
+    forgotten: int
     means: list[Row]
     published: list[Row]
 
@@ -86,17 +109,21 @@ def means(uri: str, at: str, run_id: str | None, *, by: str | None = None) -> Me
     run = _find_run(runs_of(uri, at), run_id)
     with connect(open_lake(uri), at) as connection:
         found = summary(connection, run["run_id"])
+        cells = connection.sql(_CELLS, params={"run_id": run["run_id"]}).to_arrow_table()
+        asked, scored = connection.execute(_QUESTIONS, {"run_id": run["run_id"]}).fetchall()[0]
     overall = pc.is_null(found["category"])
     chosen = found.filter(pc.invert(overall) if by else overall)
     order = {name: place for place, name in enumerate(run["cells"].split(", "))}
     rows = sorted(chosen.to_pylist(maps_as_pydicts="strict"), key=lambda row: order[row["cell"]])
-    published = find_study(run["study"]).published if run["study"] in study_names() and not by else ()
+    published = () if by else _published(run, cells)
     return Means(
         run_id=run["run_id"],
         study=run["study"],
         corpus=run["corpus"],
+        questions=asked,
+        forgotten=asked - scored,
         means=rows,
-        published=[_beside(one, rows) for one in published],
+        published=[line for one in published for line in _beside(one, rows)],
     )
 
 
@@ -138,20 +165,34 @@ def _wide(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     ]
 
 
-def _beside(one: Published, rows: Sequence[Mapping[str, Any]]) -> Row:
-    wanted = (one.cell, one.metric, one.cutoff_kind, one.cutoff)
-    ours = next(
-        (row["mean"] for row in rows if (row["cell"], row["metric"], row["cutoff_kind"], row["cutoff"]) == wanted), None
-    )
-    return {
-        "cell": one.cell,
-        "metric": one.metric,
-        "cutoff": f"{one.cutoff} {one.cutoff_kind}",
-        "published": one.value,
-        "ours": ours,
-        "difference": None if ours is None else ours - one.value,
-        "source": one.source,
-    }
+def _published(run: Mapping[str, Any], cells: pa.Table) -> list[Published]:
+    """Published numbers of the study that comes with memlake, of the cells that this run had with the same settings."""
+    if run["study"] not in study_names():
+        return []
+    study = find_study(run["study"])
+    declared = cell_rows(study, run_id="", read_snapshot_id="").select(cells.column_names).to_pylist()
+    same = {row["cell"] for row in cells.to_pylist() if row in declared}
+    return [one for one in study.published if study.corpus == run["corpus"] and one.cell in same]
+
+
+def _beside(one: Published, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """A published number beside ours of the same cell, metric, cutoff, labels and number of questions; else nothing."""
+    wanted = (one.cell, one.metric, one.cutoff_kind, one.cutoff, one.label_set, one.n)
+    return [
+        {
+            "cell": one.cell,
+            "metric": one.metric,
+            "cutoff": f"{one.cutoff} {one.cutoff_kind}",
+            "label_set": one.label_set,
+            "n": one.n,
+            "published": one.value,
+            "ours": row["mean"],
+            "difference": row["mean"] - one.value,
+            "source": one.source,
+        }
+        for row in rows
+        if (*(row[name] for name in _COMPARED), row["n"] + row["excluded"]) == wanted and row["mean"] is not None
+    ]
 
 
 def _find_run(runs: Sequence[Row], run_id: str | None) -> Row:

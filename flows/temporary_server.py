@@ -86,14 +86,15 @@ def answers(port: int) -> bool:
 
 
 @contextmanager
-def temporary_server() -> Iterator[TemporaryServer]:
+def temporary_server(*, quiet: bool = False) -> Iterator[TemporaryServer]:
     """Start a server and stop it at the end; it may not be ready yet, so that the caller can import Prefect meanwhile.
 
-    Tells the user on stderr what the command waits for. A supervisor process kills the server when this process is gone,
+    Tells the user on stderr what the command waits for, unless it is to be quiet. A supervisor process kills the server when this process is gone,
     even by SIGKILL, and removes its folder.
     """
-    sys.stderr.write(f"memlake: {NOTICE}\n")
-    sys.stderr.flush()
+    if not quiet:
+        sys.stderr.write(f"memlake: {NOTICE}\n")
+        sys.stderr.flush()
     home = Path(tempfile.mkdtemp(prefix="memlake-prefect-"))
     with socket.socket() as listener, tempfile.TemporaryFile() as log:
         listener.bind(("127.0.0.1", 0))

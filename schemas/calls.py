@@ -22,6 +22,6 @@ CALLS = Table(
         column("latency_s", FLOAT, "seconds from request to the end of the reply", null=True),
         column("from_cache", BOOL, "whether the reply came from our cache, unpaid"),
         column("outcome", STRING, "ok, transient, fatal, refused, invalid, cut, ..."),
-        column("at", TIME, "when the attempt ended"),
+        column("logged_at", TIME, "when the attempt ended"),
     ),
 )

@@ -17,6 +17,6 @@ DEAD_LETTERS = Table(
         column("source_uri", STRING, "the file or table"),
         column("position", INT, "line (from 1) or item (from 0) in it; null when the whole is meant", null=True),
         column("error", STRING, "what was wrong, in one line"),
-        column("at", TIME, "when it was met"),
+        column("logged_at", TIME, "when it was met"),
     ),
 )

@@ -16,6 +16,11 @@ EVIDENCE = Table(
         column("raw_id", STRING, "the id as the source writes it"),
         column("turn_id", STRING, "the turn that it names; null when it names none", null=True),
         column("ordinal", INT, "that turn's place in the conversation; null when it names none", null=True),
-        column("status", STRING, "valid, normalised (repaired by rule), duplicate, malformed or dangling"),
+        column(
+            "status",
+            STRING,
+            "valid, normalised (repaired by rule), duplicate, malformed, dangling, or abstention (a turn of a question that "
+            "its benchmark leaves out of retrieval metrics); only valid and normalised ones are gold",
+        ),
     ),
 )

@@ -10,7 +10,11 @@ QUESTIONS = Table(
     columns=(
         column("corpus", STRING, "the corpus of the conversation"),
         column("conversation_id", STRING, "the conversation that it asks about"),
-        column("question_id", STRING, "the source's id, else conversation and position; unique in the corpus"),
+        column(
+            "question_id",
+            STRING,
+            "CONVERSATION_ID:ID, the source's own id (its ':' as %3A) or q and its place; unique in the corpus",
+        ),
         column("label_set", STRING, "whose labels: official, or corrected"),
         column("position", INT, "its place among the conversation's questions, from 0"),
         column("text", STRING, "the question"),

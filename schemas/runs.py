@@ -11,7 +11,7 @@ RUNS = Table(
         column("run_id", STRING, "the run"),
         column("event", STRING, "started or ended"),
         column("flow", STRING, "ingest, represent, embed, study, ..."),
-        column("at", TIME, "when"),
+        column("logged_at", TIME, "when it was written"),
         column("code_version", STRING, "the memlake version"),
         column("settings", STRING, "the effective configuration as JSON"),
         column("settings_hash", STRING, "128-bit blake2b of settings"),

@@ -17,6 +17,7 @@ SCORES = Table(
         "label_set",
         "judge",
     ),
+    version=2,
     columns=(
         column("run_id", STRING, "the run of the study"),
         column("cell", STRING, "the cell"),
@@ -28,6 +29,7 @@ SCORES = Table(
         column("repeat", INT, "which repetition of the answer, from 0; 0 where there is no answer"),
         column("metric", STRING, "the metric's name"),
         column("label_set", STRING, "the labels that it was scored against"),
+        column("category", STRING, "the question's category under these labels when it was scored"),
         column("judge", STRING, "the judge; '' where none"),
         column("value", FLOAT, "the value; null when not scored", null=True),
         column("reason", STRING, "why it was not scored; null when it was", null=True),

@@ -29,6 +29,13 @@ def vectors_schema(*, embedder: str, model: str, revision: str, dimension: int, 
     return pa.schema(fields, metadata=made_by)
 
 
+def made_by(schema: pa.Schema) -> dict[str, str]:
+    """What made the vectors of a table: the entries that `vectors_schema` put into its metadata."""
+    return {
+        key.decode(): value.decode() for key, value in (schema.metadata or {}).items() if key.startswith(b"memlake:")
+    }
+
+
 def vectors_table(representation: str, embedder: str) -> str:
     """Name of the Lance table that holds a representation's vectors by one embedder."""
     return f"{representation}__{embedder.replace(':', '-').replace('/', '-')}"

@@ -1,5 +1,6 @@
 import re
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -29,6 +30,17 @@ def test_every_column_is_described_once(table: Table):
     names = [column.name for column in table.columns]
     assert len(set(names)) == len(names)
     assert [name for name in names if not table.description(name).strip()] == []
+
+
+@EVERY_TABLE
+def test_no_column_needs_quotes_in_a_query(table: Table):
+    refused = []
+    for name in table.schema.names:
+        try:
+            duckdb.sql(f"select {name} from (select 1 as {name}) order by {name}").fetchall()
+        except duckdb.ParserException:
+            refused.append(name)
+    assert refused == []
 
 
 @EVERY_TABLE

@@ -24,6 +24,7 @@ class Batch:
 
     Attributes:
         shard: digest that names the shard and its manifest.
+        index: the shard's place in its job; two shards of equal content have one name and two places.
         conversations: as read, until their units are built; empty for stored turns.
         tables: rows by Delta table, in the schemas of those tables; none in a batch of dead letters or a closing one.
         vectors: rows by Lance table.
@@ -34,6 +35,7 @@ class Batch:
     """
 
     shard: str
+    index: int = 0
     conversations: tuple[Conversation, ...] = ()
     tables: dict[str, pa.Table] = field(default_factory=dict)
     vectors: dict[str, pa.Table] = field(default_factory=dict)

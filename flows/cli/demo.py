@@ -80,9 +80,9 @@ def _read_aloud(made: "Mapping[str, Any]") -> None:
     whole, summary = made["kept"][0], made["kept"][-1]
     output.say()
     _paragraph(
-        f"The text kept whole holds {_percent(whole['in_store'])} of the answers. The summary takes "
-        f"{_percent(summary['characters'] / whole['characters'])} of its room and holds {_percent(summary['in_store'])}: what was "
-        f"not stored, no retrieval brings back. Its {_percent(summary['gold_turns'])} under gold turns only says that it was "
+        f"The text kept whole holds {_percent(whole['in_store'])} of the answers. The summary has "
+        f"{_percent(summary['characters'] / made['characters'])} of the transcripts' characters and holds "
+        f"{_percent(summary['in_store'])} of the answers: what was not stored, no retrieval brings back. Its {_percent(summary['gold_turns'])} under gold turns only says that it was "
         "made from the right turns, not that it kept what they say."
     )
     lost = made["lost"]

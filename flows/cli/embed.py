@@ -61,5 +61,6 @@ def embed(
         ),
         name="embed",
         prefect=chosen.prefect,
+        quiet=quiet,
     )
-    told.landed(made, as_json=as_json, quiet=quiet)
+    told.landed(made, lake=chosen.lake, corpus=corpus, as_json=as_json, quiet=quiet)

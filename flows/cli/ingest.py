@@ -91,5 +91,6 @@ def ingest(
         ),
         name="ingest",
         prefect=chosen.prefect,
+        quiet=quiet,
     )
-    told.landed(made, as_json=as_json, quiet=quiet)
+    told.landed(made, lake=chosen.lake, corpus=corpus, as_json=as_json, quiet=quiet)

@@ -76,6 +76,11 @@ def run(tokens: Sequence[str]) -> int:
         except BrokenPipeError:
             output.close_quietly()  # the reader of our output has seen enough: `memlake sql ... | head`
             return 0
+        except SystemExit as error:
+            if not isinstance(error.__context__, BrokenPipeError):
+                raise
+            output.close_quietly()  # rich, which prints help and tables, ends the process where its reader has left
+            return 0
         except Exception as error:
             if interrupted.is_set():  # Beam, DuckDB and Lance each wrap an interrupt in an error of their own
                 return _interrupted(as_json=as_json)

@@ -72,10 +72,10 @@ def open_for_reading(lake: str | None) -> "Lake":
     return open_lake(settings(lake=lake).lake)
 
 
-def run(function: Callable[[S], R], chosen: S, *, name: str, prefect: bool | None) -> R:
-    """Run a flow in line or through Prefect; --no-prefect holds even where a Prefect API is configured."""
+def run(function: Callable[[S], R], chosen: S, *, name: str, prefect: bool | None, quiet: bool = False) -> R:
+    """Run a flow in line or through Prefect: True and False hold whatever is configured, None means where an API is."""
     if prefect is False:
         return function(chosen)
     from flows.adapter import run_flow
 
-    return run_flow(function, chosen, name=name, prefect=bool(prefect))
+    return run_flow(function, chosen, name=name, prefect=prefect, quiet=quiet)

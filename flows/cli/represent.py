@@ -68,5 +68,6 @@ def represent(
         ),
         name="represent",
         prefect=chosen.prefect,
+        quiet=quiet,
     )
-    told.landed(made, as_json=as_json, quiet=quiet)
+    told.landed(made, lake=chosen.lake, corpus=corpus, as_json=as_json, quiet=quiet)

@@ -30,7 +30,7 @@ def search(
     from flows.search import SearchSettings
     from flows.search import search as find
 
-    rows = find(
+    found = find(
         SearchSettings(
             lake=chosen.lake,
             text=text,
@@ -43,8 +43,13 @@ def search(
             at=at,
         )
     )
+    if found.without_units:
+        output.note(
+            f"{found.without_units:,} of {found.conversations:,} conversations of corpus={corpus} have no units of "
+            f"representation={representation}, and were not searched"
+        )
     if as_json:
-        output.document(rows)
+        output.document(found.rows)
         return
     shown = ("rank", "score", "dense", "lexical", "conversation_id", "show_text")
-    table.show_rows([{name: row[name] for name in shown} for row in rows], max_cell=SHOWN_CHARS)
+    table.show_rows([{name: row[name] for name in shown} for row in found.rows], max_cell=SHOWN_CHARS)

@@ -58,12 +58,14 @@ def sql(
     )
     if out is not None:
         rows = queries.write(opened, text, values, out)
+        _note_nothing(text if file else "", rows, quiet=quiet)
         if as_json:
             output.document({"out": str(out), "rows": rows})
         else:
             output.note(f"{rows:,} rows in {out}", quiet=quiet)
         return
     found = queries.fetch(opened, text, values)
+    _note_nothing(text if file else "", found.num_rows, quiet=quiet)
     if as_json:
         output.document(found.to_pylist(maps_as_pydicts="lossy"))
         return
@@ -73,6 +75,14 @@ def sql(
         output.note(
             f"{shown.num_rows} of {found.num_rows:,} rows; all of them: --json, --out FILE, or a pipe", quiet=quiet
         )
+
+
+def _note_nothing(report: str, rows: int, *, quiet: bool) -> None:
+    """Say on stderr what it means that a report found nothing; a query's author knows."""
+    from flows.query import no_rows
+
+    if report and not rows:
+        output.note(no_rows(report), quiet=quiet)
 
 
 def _tell_reports(reports: "list[Report]") -> None:

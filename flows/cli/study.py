@@ -44,10 +44,20 @@ def run_one(
         name="study",
         prefect=chosen.prefect,
     )
+    _note_forgotten(made, quiet=quiet)
     if as_json:
         output.document(made)
     elif not quiet:
         _tell(made)
+
+
+def _note_forgotten(made: "Mapping[str, Any]", *, quiet: bool) -> None:
+    if forgotten := made["excluded"].get("forgotten"):
+        output.note(
+            f"{forgotten:,} questions are left out: the snapshot that was read still holds their conversations, which "
+            "were forgotten since",
+            quiet=quiet,
+        )
 
 
 def _tell(made: "Mapping[str, Any]") -> None:
@@ -98,6 +108,8 @@ def show(
         output.say()
         table.show_rows(found["published"], title="Beside published numbers")
     output.say()
+    if found["forgotten"]:
+        output.say(f"gone since: {found['forgotten']:,} of {found['questions']:,} questions, with their conversations")
     for reason, number in excluded_of(found).items():
         output.say(f"excluded: {number:,} questions, {reason}")
     output.say("every metric: memlake sql --file score-means")

@@ -53,11 +53,12 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The demo's result."""
+    """The demo's result; `characters` is the length of all transcripts as they were read, and what a store compares with."""
 
     conversations: int
     sessions: int
     turns: int
+    characters: int
     questions: int
     kept: list[Kept]
     lost: Lost | None
@@ -67,7 +68,7 @@ def find(lake: Lake, run_id: str) -> Findings:
     """Read the findings of one run of the demo's study from the lake."""
     snapshot = lake.snapshot()
     corpus = pc.field("corpus") == CORPUS
-    conversations = snapshot.read("conversations", columns=["sessions", "turns"], where=corpus)
+    conversations = snapshot.read("conversations", columns=["sessions", "turns", "characters"], where=corpus)
     with connect(lake) as connection:
         means = summary(connection, run_id).to_pylist()
         lost = _lost(connection, snapshot, run_id)
@@ -75,6 +76,7 @@ def find(lake: Lake, run_id: str) -> Findings:
         conversations=conversations.num_rows,
         sessions=pc.sum(conversations["sessions"]).as_py(),
         turns=pc.sum(conversations["turns"]).as_py(),
+        characters=pc.sum(conversations["characters"]).as_py(),
         questions=snapshot.read("questions", columns=["question_id"], where=corpus).num_rows,
         kept=[_kept(snapshot, representation, means, run_id) for representation in STORES],
         lost=lost,

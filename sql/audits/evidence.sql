@@ -34,4 +34,4 @@ left join turns
         and audited_evidence.turn_id = turns.turn_id
 where
     questions.question_id is null
-    or (audited_evidence.status in ('valid', 'normalised', 'duplicate') and turns.ordinal is null);
+    or (audited_evidence.status in ('valid', 'normalised', 'duplicate', 'abstention') and turns.ordinal is null);

@@ -53,17 +53,15 @@ select
         when candidates.lost_because is not null then candidates.lost_because
         when candidates.is_forgotten then 'forgotten'
         when candidates.content_hash = candidates.base_hash then 'unchanged'
+        when candidates.content_hash = winner.content_hash then 'repeated'
         else 'conflicting_versions'
     end as reason
 from candidates
-anti join landed
-    on
-        candidates.manifest = landed.manifest
-        and candidates.conversation_id = landed.conversation_id
-        and candidates.part = landed.part
-where candidates.staged;
+left join landed as winner
+    on candidates.conversation_id = winner.conversation_id and candidates.part = winner.part
+where candidates.staged and candidates.manifest is distinct from winner.manifest;
 
--- New turns make old representations untrue: what this run did not make anew goes.
+-- New turns make old representations and old evidence untrue: what this run did not bring anew goes.
 create temp table removed as
 select
     base.conversation_id,
@@ -85,7 +83,7 @@ where
     or (
         new_turns.part is not null
         and candidates.part is null
-        and (base.part like 'units:%' or base.part like 'vectors:%')
+        and base.part not in ('turns', 'forgotten')
     );
 
 create temp table outdated as

@@ -1,7 +1,8 @@
 -- A unit's exact source characters, cut anew from the turns that it came from, beside what the unit stores.
 -- grain: a turn that the unit touches
 -- reads: units, provenance, turns
--- param: unit_id: the unit
+-- param: unit_id: the unit (units.unit_id)
+-- no rows: no turn is on record as its source; memlake tables show provenance says what is recorded of units
 with pieces as (
     select
         provenance.unit_id,

@@ -1,6 +1,7 @@
 -- What each corpus holds: conversations, sessions, turns, characters, questions with and without gold, units by name.
 -- grain: a corpus
 -- reads: conversations, questions, gold_turns, units
+-- no rows: this snapshot holds no conversation; memlake snapshots ls says which there are
 with recorded as (
     select
         conversations.corpus,

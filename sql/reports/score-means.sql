@@ -1,7 +1,8 @@
 -- Mean of every metric of a study's run by cell, cutoff and category, with n and what was excluded.
 -- grain: a metric of a cell at one cutoff, under one label set and judge, for one category (null: every category)
 -- reads: score_means, latest_study
--- param: run_id: optional, the run; the latest study by default
+-- param: run_id: optional, the run (cells.run_id); the latest study by default
+-- no rows: this snapshot holds no scores of a study; memlake study ls says which runs there are
 select
     score_means.cell,
     score_means.metric,

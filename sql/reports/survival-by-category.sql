@@ -1,9 +1,10 @@
 -- Which share of answers survives in the context of each cell, by category: every token, and the share of tokens.
 -- grain: a category of a cell
 -- reads: survival_by_category, latest_study, cells
--- param: run_id: optional, the run; the latest study by default
+-- param: run_id: optional, the run (cells.run_id); the latest study by default
 -- param: tokens: optional, the token budget of the context; 1000 by default
--- param: label_set: optional, whose labels; official by default
+-- param: label_set: optional, whose labels (scores.label_set); official by default
+-- no rows: nothing was measured at this budget under these labels; memlake study show RUN says what was
 with chosen as (
     select coalesce(cast($run_id as varchar), latest_study.run_id) as run_id
     from latest_study

@@ -12,6 +12,7 @@ with counted as (
         contexts.cutoff_kind,
         contexts.cutoff,
         questions.label_set,
+        questions.category,
         case
             when not questions.answerable then 'unanswerable'
             when len(questions.answer_tokens) = 0 then 'no_content_tokens'
@@ -34,6 +35,7 @@ select
     0 as repeat,
     metrics.metric,
     counted.label_set,
+    counted.category,
     '' as judge,
     case
         when counted.reason is not null then null

@@ -1,6 +1,6 @@
 -- Share of a context's source characters that lie in gold turns; only for units whose place in the source is known.
 -- grain: a question in a cell at one cutoff, under one label set
--- reads: contexts, questions, gold_turns, provenance, retrievals
+-- reads: contexts, questions, cells, gold_turns, units, provenance, retrievals
 -- param: run_id: the run to score
 with asked as (
     select
@@ -12,7 +12,8 @@ with asked as (
         contexts.cutoff_kind,
         contexts.cutoff,
         contexts.units,
-        questions.label_set
+        questions.label_set,
+        questions.category
     from contexts
     inner join questions on contexts.corpus = questions.corpus and contexts.question_id = questions.question_id
     where contexts.run_id = $run_id
@@ -91,6 +92,29 @@ running as (
     )
 ),
 
+-- Cells that search a representation with units of unknown place: of their contexts even an empty one has no precision.
+searched as (
+    select
+        cells.cell,
+        cells.corpus,
+        unnest(cells.representations) as representation
+    from cells
+    where cells.run_id = $run_id
+),
+
+without_places as (
+    select distinct searched.cell
+    from searched
+    inner join units
+        on searched.corpus = units.corpus and searched.representation = units.representation
+    left join provenance
+        on
+            units.corpus = provenance.corpus
+            and units.representation = provenance.representation
+            and units.unit_id = provenance.unit_id
+    where provenance.char_start is null
+),
+
 gold_pieces as (
     select
         gold_turns.corpus,
@@ -163,11 +187,13 @@ reasoned as (
         asked.cutoff,
         asked.units,
         asked.label_set,
+        asked.category,
         running.characters as all_characters,
         coalesce(shown.characters, 0) as gold_characters,
         case
             when gold.question_id is null then 'no_valid_evidence'
             when asked.units > 0 and running.unplaced > 0 then 'no_offsets'
+            when asked.units = 0 and without_places.cell is not null then 'no_offsets'
         end as reason
     from asked
     left join gold
@@ -175,6 +201,7 @@ reasoned as (
             asked.corpus = gold.corpus
             and asked.question_id = gold.question_id
             and asked.label_set = gold.label_set
+    left join without_places on asked.cell = without_places.cell
     left join running
         on
             asked.cell = running.cell
@@ -202,6 +229,7 @@ select
     0 as repeat,
     'evidence_precision' as metric,
     reasoned.label_set,
+    reasoned.category,
     '' as judge,
     case
         when reasoned.reason is not null then null

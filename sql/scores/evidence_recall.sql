@@ -12,7 +12,8 @@ with asked as (
         contexts.cutoff_kind,
         contexts.cutoff,
         contexts.units,
-        questions.label_set
+        questions.label_set,
+        questions.category
     from contexts
     inner join questions on contexts.corpus = questions.corpus and contexts.question_id = questions.question_id
     where contexts.run_id = $run_id
@@ -79,6 +80,7 @@ counted as (
         asked.cutoff_kind,
         asked.cutoff,
         asked.label_set,
+        asked.category,
         gold.turns as gold,
         coalesce(shown.turns, 0) as shown
     from asked
@@ -108,6 +110,7 @@ select
     0 as repeat,
     metrics.metric,
     counted.label_set,
+    counted.category,
     '' as judge,
     case
         when counted.gold is null then null

@@ -11,7 +11,8 @@ with asked as (
         contexts.question_id,
         contexts.cutoff_kind,
         contexts.cutoff,
-        questions.label_set
+        questions.label_set,
+        questions.category
     from contexts
     inner join questions on contexts.corpus = questions.corpus and contexts.question_id = questions.question_id
     where contexts.run_id = $run_id and contexts.cutoff_kind = 'k'
@@ -94,6 +95,7 @@ select
     0 as repeat,
     metrics.metric,
     asked.label_set,
+    asked.category,
     '' as judge,
     case
         when gold.question_id is null then null

@@ -30,6 +30,7 @@ labelled as (
         asked.conversation_id,
         asked.question_id,
         questions.label_set,
+        questions.category,
         questions.answerable,
         questions.answer_tokens
     from asked
@@ -83,6 +84,7 @@ counted as (
         labelled.conversation_id,
         labelled.question_id,
         labelled.label_set,
+        labelled.category,
         case
             when not labelled.answerable then 'unanswerable'
             when len(labelled.answer_tokens) = 0 then 'no_content_tokens'
@@ -109,6 +111,7 @@ select
     0 as repeat,
     metrics.metric,
     counted.label_set,
+    counted.category,
     '' as judge,
     case
         when counted.reason is not null then null

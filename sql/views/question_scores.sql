@@ -1,6 +1,6 @@
 -- Every score of a question side by side: a column a metric, null where it was not scored or has another cutoff.
 -- grain: a question in a cell at one cutoff, under one label set and judge
--- reads: scores, questions
+-- reads: scores
 create or replace temp view question_scores as
 select
     scores.run_id,
@@ -8,8 +8,7 @@ select
     scores.corpus,
     scores.conversation_id,
     scores.question_id,
-    questions.category,
-    questions.answerable,
+    scores.category,
     scores.cutoff_kind,
     scores.cutoff,
     scores.repeat,
@@ -26,19 +25,13 @@ select
     max(scores.value) filter (where scores.metric = 'mrr') as mrr,
     max(scores.value) filter (where scores.metric = 'ndcg') as ndcg
 from scores
-inner join questions
-    on
-        scores.corpus = questions.corpus
-        and scores.question_id = questions.question_id
-        and scores.label_set = questions.label_set
 group by
     scores.run_id,
     scores.cell,
     scores.corpus,
     scores.conversation_id,
     scores.question_id,
-    questions.category,
-    questions.answerable,
+    scores.category,
     scores.cutoff_kind,
     scores.cutoff,
     scores.repeat,

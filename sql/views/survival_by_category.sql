@@ -1,13 +1,13 @@
 -- Answers that survive in a store and in its contexts, by category: share of questions with every answer token present.
 -- grain: a category of a cell at one cutoff (none: the store itself), under one label set
--- reads: scores, questions
+-- reads: scores
 create or replace temp view survival_by_category as
 select
     scores.run_id,
     scores.cell,
     scores.corpus,
     scores.label_set,
-    questions.category,
+    scores.category,
     scores.cutoff_kind,
     scores.cutoff,
     avg(scores.value) filter (where scores.metric like '%_all') as survival_all,
@@ -15,11 +15,6 @@ select
     count(scores.value) filter (where scores.metric like '%_all') as n,
     count(*) filter (where scores.metric like '%_all' and scores.value is null) as excluded
 from scores
-inner join questions
-    on
-        scores.corpus = questions.corpus
-        and scores.question_id = questions.question_id
-        and scores.label_set = questions.label_set
 where
     scores.metric in (
         'answer_survival_all', 'answer_survival_share', 'store_survival_all', 'store_survival_share'
@@ -29,6 +24,6 @@ group by
     scores.cell,
     scores.corpus,
     scores.label_set,
-    questions.category,
+    scores.category,
     scores.cutoff_kind,
     scores.cutoff;

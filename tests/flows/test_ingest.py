@@ -207,3 +207,52 @@ def test_a_forgotten_conversation_leaves_every_table_and_does_not_come_back(tmp_
     with pytest.raises(NotFoundError):
         forget(ForgetSettings(str(tmp_path / "lake"), "c", "c3"))
     assert_sound(tmp_path / "lake")
+
+
+def test_the_vectors_are_a_lancedb_table_that_answers_a_search(tmp_path, source):
+    import lancedb
+
+    ingest(settings(tmp_path, source))
+    table = lancedb.connect(str(tmp_path / "lake" / "lance")).open_table("chunks__static")
+    schema = table.schema
+    assert schema.metadata[b"memlake:embedder"] == b"static"
+    assert schema.field("vector").type.list_size == 256
+    one = table.to_arrow().slice(0, 1).to_pylist()[0]
+    found = table.search(one["vector"]).metric("cosine").limit(1).to_list()
+    assert found[0]["unit_id"] == one["unit_id"]
+
+
+def test_the_record_is_a_delta_table_that_other_readers_read(tmp_path, source):
+    from deltalake import DeltaTable
+
+    ingest(settings(tmp_path, source))
+    table = DeltaTable(tmp_path / "lake" / "parquet" / "turns")
+    assert table.metadata().partition_columns == ["corpus"]
+    assert table.to_pyarrow_table()["text"].to_pylist()
+    assert table.schema().to_arrow() is not None
+
+
+def test_evidence_follows_its_turns_when_turns_are_put_before_them(tmp_path, source):
+    talk = conversation("asked", 8)
+    talk["questions"] = [{"question_id": "q", "text": "which one?", "answer": "3", "evidence": ["t3", "t5"]}]
+    ingest(settings(tmp_path, write_conversations(source, [talk])))
+    grown = {**talk, "turns": [{**talk["turns"][0], "turn_id": "new", "text": "before all"}, *talk["turns"]]}
+    ingest(settings(tmp_path, write_conversations(source, [grown])))
+    with connect(open_lake(str(tmp_path / "lake"))) as connection:
+        found = connection.sql("select turn_id, ordinal from evidence order by position").fetchall()
+    assert found == [("t3", 4), ("t5", 6)]
+    assert_sound(tmp_path / "lake")
+
+
+def test_labels_that_a_new_read_no_longer_has_go_with_the_old_turns(tmp_path):
+    made = conversation("c", 8)
+    ask = {"text": "what then", "answer": "river", "evidence": ["t3"]}
+    made["questions"] = [{**ask, "question_id": "q", "label_set": label} for label in ("official", "mine")]
+    source = write_conversations(tmp_path / "labels.jsonl", [made])
+    ingest(settings(tmp_path, source))
+    made["turns"].insert(0, {"turn_id": "before", "speaker": "Ann", "text": "one more in front", "session_id": "s0"})
+    made["questions"] = made["questions"][:1]
+    again = ingest(settings(tmp_path, write_conversations(source, [made])))
+    assert again["stale"] == ["questions:mine"]
+    assert again["counts"]["questions"] == {"added": 0, "replaced": 1, "removed": 1}
+    assert_sound(tmp_path / "lake")

@@ -13,7 +13,8 @@ from sample_chats import conversation, write_conversations
 
 from flows.ingest import ingest
 from flows.settings import IngestSettings
-from flows.study import StudySettings, run_study, show_study
+from flows.study import StudySettings, run_study
+from flows.study_runs import means
 from transforms.errors import AuditError
 from transforms.lake.connect import connect
 from transforms.lake.lake import open_lake
@@ -121,11 +122,7 @@ def test_every_mean_has_its_n_and_says_what_it_excludes(tmp_path, source):
         'name = "s"\ncorpus = "c"\n[cutoffs]\ntokens = [100]\n[[cells]]\nname = "t"\nrepresentations = ["turns"]\nplan = "hybrid"\n'
     )
     run = run_study(StudySettings(str(tmp_path / "lake"), str(study)))
-    rows = {
-        row["metric"]: row
-        for row in show_study(str(tmp_path / "lake"), str(run["run_id"])).to_pylist()
-        if row["category"] is None
-    }
+    rows = {row["metric"]: row for row in means(str(tmp_path / "lake"), "latest", str(run["run_id"]))["means"]}
     assert all(row["n"] + row["excluded"] == 15 for row in rows.values())
     assert dict(rows["answer_survival_all"]["reasons"]) == {"no_content_tokens": 1, "unanswerable": 1}
     assert dict(rows["evidence_recall_any"]["reasons"]) == {"no_valid_evidence": 1}

@@ -104,7 +104,7 @@ def test_a_first_run_killed_at_a_random_moment_converges(tmp_path, sources, seed
     turns = write_turns(tmp_path / "turns.jsonl", [conversation(f"c{n}", 30) for n in range(8)])
     delay_s = random.Random(seed).uniform(0.5, 4.0)
     for one in (source, turns):
-        command = [sys.executable, "-m", "memlake", "ingest", str(one), "--corpus", "c", "--lake", str(lake)]
+        command = [sys.executable, "-m", "flows.cli", "ingest", str(one), "--corpus", "c", "--lake", str(lake)]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
                 process.wait(delay_s)

@@ -5,8 +5,9 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from flows.query import QueryError, fetch, find, parameters, reports, write
+from flows.query import QueryError, fetch, find, no_rows, parameters, reports, write
 from transforms.errors import NotFoundError, UsageError
+from transforms.sql import sql_file
 
 QUERY = "select k, 'a' as name, [k, null] as list, k / 0.0 as gone from range(3) as numbers(k)"
 
@@ -67,6 +68,26 @@ def test_a_parameter_that_a_report_calls_optional_is_null_when_left_out(connecti
     assert fetch(connection, report, {"z": "1"}).to_pylist() == [{"k": "all", "z": "1"}]
     with pytest.raises(UsageError, match="parameters are k, z, the values given are k"):
         fetch(connection, report, {"k": "1"})
+
+
+NAMED = "-- What.\n-- param: o: optional, which (turns.ordinal); any\n-- param: w: a word (turns.words)\nselect $o as o, $w as w"
+
+
+def test_a_value_must_stand_in_the_column_that_the_report_names(connection: duckdb.DuckDBPyConnection):
+    connection.execute("create or replace view turns as select 3 as ordinal, ['a', 'it''s'] as words")
+    assert fetch(connection, NAMED, {"w": "a"}).num_rows == 1
+    assert fetch(connection, NAMED, {"w": "it's", "o": "3"}).num_rows == 1
+    with pytest.raises(NotFoundError, match=r"w=\"x' or 1=1 --\" is unknown: turns.words holds no such value"):
+        fetch(connection, NAMED, {"w": "x' or 1=1 --"})
+    with pytest.raises(NotFoundError, match=r"o='4' is unknown: turns\.ordinal") as caught:
+        fetch(connection, NAMED, {"w": "a", "o": "4"})
+    assert caught.value.hint == "memlake sql 'select distinct ordinal from turns'"
+
+
+def test_every_report_says_what_no_rows_mean_and_a_file_without_a_word_gets_advice():
+    for report in reports():
+        assert "; memlake " in no_rows(sql_file("reports", report["report"]).text)
+    assert "memlake tables ls" in no_rows("select 1")
 
 
 def test_every_report_says_what_it_answers():

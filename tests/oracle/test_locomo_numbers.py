@@ -15,7 +15,7 @@ from transforms.read.tabulate import tabulate
 from transforms.represent.catalogue import making, represent
 from transforms.represent.supplied import supplied_units
 from transforms.retrieve.cell import Cell, run_cell
-from transforms.retrieve.questions import asked_questions
+from transforms.retrieve.questions import each_once, labelled_questions
 from transforms.retrieve.search import Cutoffs
 from transforms.retrieve.store import align_vectors, open_store
 from transforms.retrieve.study import cell_rows, read_study
@@ -40,7 +40,8 @@ def found(shared_data):
         if cell.name in wanted
     }
     embedder = load(study.embedder)
-    asked = asked_questions(tables["questions"], label_sets=study.label_sets, categories=study.categories)
+    labels = labelled_questions(tables["questions"], label_sets=study.label_sets, categories=study.categories)
+    asked = each_once(labels)
     retrievals, contexts, tokens = [], [], []
     for name in pc.unique(asked["conversation_id"]).to_pylist():
         here = pc.field("conversation_id") == name
@@ -57,13 +58,13 @@ def found(shared_data):
             contexts.append(ranked.contexts)
             tokens.append(store.unit_tokens)
     with connection_of(
-        **tables,
+        **(tables | {"questions": labels}),
         cells=cell_rows(study, run_id="r", read_snapshot_id="none"),
         provenance=pa.concat_tables([units.provenance for units in made.values()]),
         retrievals=pa.concat_tables(retrievals),
         contexts=pa.concat_tables(contexts),
     ) as connection:
-        scores = evaluate(connection, "r", unit_tokens=pa.concat_tables(tokens), label_sets=study.label_sets)
+        scores = evaluate(connection, "r", unit_tokens=pa.concat_tables(tokens))
         connection.register("scores", scores)
         return summary(connection, "r").to_pylist(), study
 

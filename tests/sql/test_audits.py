@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 from small_tables import connection_of
 
+from schemas import PARTS
 from transforms.sql import sql_files
 
 VECTORS = ("vector_table", "representation", "corpus", "conversation_id", "unit_id")
@@ -15,7 +16,7 @@ def offending(tables, audited=BOTH):
     named = pa.Table.from_pylist(audited, schema=pa.schema({"corpus": pa.string(), "conversation_id": pa.string()}))
     vectors = pa.table({name: pa.array([], pa.string()) for name in VECTORS})
     found = {}
-    with connection_of(**tables, audited=named, vectors=vectors) as connection:
+    with connection_of(**{"vectors": vectors, **tables, "audited": named}) as connection:
         for file in sql_files("audits"):
             rows = connection.sql(file.text).to_arrow_table()
             assert rows.column_names == ["corpus", "conversation_id", "subject", "problem"], file.name
@@ -139,3 +140,126 @@ def test_evidence_without_its_turn_or_question_is_found(changed):
     assert lost["evidence"] == [("v:q0 official 0", "its turn is missing")]
     unasked = offending(changed("questions", spoil(None, None, question_id="w:q0")))
     assert [problem for _, problem in unasked["evidence"]] == ["its question is missing"] * 2
+
+
+# What only one clause of an audit finds: everything else about these rows is as it should be.
+
+
+def last_of(rows, **where):
+    """The row of the highest ordinal that matches."""
+    return max((row for row in rows.to_pylist() if where.items() <= row.items()), key=lambda row: row["ordinal"])
+
+
+def with_last_chunk(clean, change):
+    """The clean tables with the last chunk of 'v' passed through a function that may give several rows."""
+    last = last_of(clean["units"], representation="chunks-small", conversation_id="v")
+    rows = [new for row in clean["units"].to_pylist() for new in (change(row) if row == last else [row])]
+    return clean | {"units": pa.Table.from_pylist(rows, schema=clean["units"].schema)}
+
+
+def test_a_last_chunk_whose_span_is_longer_than_its_text_fails_the_rebuild(clean):
+    found = offending(with_last_chunk(clean, lambda row: [row | {"span_end": row["span_end"] + 3}]))
+    assert found["rebuild"] == [("chunks-small", "1 chunks are not the slices that their spans say")]
+
+
+def test_a_chunk_within_the_one_before_fails_the_rebuild(clean):
+    def twice(row):
+        kept = row["header_chars"]
+        shorter = row["show_text"][:kept] + row["show_text"][kept + 2 :]
+        inner = {
+            "unit_id": "x",
+            "ordinal": row["ordinal"] + 1,
+            "show_text": shorter,
+            "span_start": row["span_start"] + 2,
+        }
+        return [row, row | inner]
+
+    found = offending(with_last_chunk(clean, twice))
+    assert found["rebuild"] == [("chunks-small", "1 chunks are not the slices that their spans say")]
+
+
+def test_a_gap_between_the_spans_of_chunks_without_a_header_fails_the_rebuild(clean):
+    last = last_of(clean["units"], representation="chunks-o0", conversation_id="v")
+
+    def change(row):
+        if (row["representation"], row["conversation_id"]) != ("chunks-o0", "v"):
+            return row
+        by = 1 if row == last else 0
+        text = row["show_text"][row["header_chars"] :]
+        return row | {
+            "show_text": text,
+            "header_chars": 0,
+            "span_start": row["span_start"] + by,
+            "span_end": row["span_end"] + by,
+        }
+
+    rows = pa.Table.from_pylist([change(row) for row in clean["units"].to_pylist()], schema=clean["units"].schema)
+    found = offending(clean | {"units": rows})
+    assert found["rebuild"] == [("chunks-o0", "1 chunks are not the slices that their spans say")]
+
+
+def test_a_unit_longer_than_its_span_is_named(clean):
+    last = last_of(clean["units"], representation="sessions", conversation_id="v")
+    found = offending(
+        clean
+        | {
+            "units": pa.Table.from_pylist(
+                [
+                    row | {"show_text": row["show_text"] + "!"} if row == last else row
+                    for row in clean["units"].to_pylist()
+                ],
+                schema=clean["units"].schema,
+            )
+        }
+    )
+    assert {subject for subject, _ in found["slices"]} == {f"sessions {last['unit_id']}"}
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        (("char_start", "char_end"), "it starts at"),
+        (("ordinal",), "its place is 8"),
+        (("char_end",), "characters, its span is"),
+    ],
+)
+def test_a_last_turn_out_of_its_place_is_named(clean, names, problem):
+    last = last_of(clean["turns"], conversation_id="v")
+    rows = [row | {name: row[name] + 1 for name in names} if row == last else row for row in clean["turns"].to_pylist()]
+    found = offending(clean | {"turns": pa.Table.from_pylist(rows, schema=clean["turns"].schema)})
+    [(subject, said)] = found["turn_spans"]
+    assert subject == f"turn {last['ordinal'] + ('ordinal' in names)}"
+    assert problem in said
+
+
+def vectors_of(clean, change):
+    """A row a unit of 'turns' in a table of vectors, and the parts that promise them; `change` spoils the rows."""
+    units = [row for row in clean["units"].to_pylist() if row["representation"] == "turns"]
+    rows = change([{"vector_table": "turns__m", **{name: row[name] for name in VECTORS[1:]}} for row in units])
+    count = sum(row["conversation_id"] == "v" for row in units)
+    parts = [
+        {"corpus": "c", "conversation_id": name, "part": "vectors:turns__m", "content_hash": "", "rows": count}
+        for name in ("v", "w")
+    ]
+    return clean | {
+        "vectors": pa.Table.from_pylist(rows, schema=pa.schema({name: pa.string() for name in VECTORS})),
+        "parts": pa.concat_tables([clean["parts"], PARTS.rows(parts)]),
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "problems"),
+    [
+        (lambda rows: rows, set()),
+        (lambda rows: rows[1:], {"8 vectors where 9 were staged"}),
+        (lambda rows: [row for row in rows if row["conversation_id"] == "w"], {"0 vectors where 9 were staged"}),
+        (lambda rows: [rows[1], *rows[1:]], {"a unit has 2 vectors"}),
+        (lambda rows: [*rows, rows[0]], {"a unit has 2 vectors", "10 vectors where 9 were staged"}),
+        (lambda rows: [rows[0] | {"unit_id": "nobody's"}, *rows[1:]], {"a vector has no unit"}),
+        (lambda rows: [rows[0] | {"representation": "sessions"}, *rows[1:]], {"a vector has no unit"}),
+    ],
+)
+def test_vectors_that_are_not_one_a_unit_are_found(clean, change, problems):
+    found = offending(vectors_of(clean, change)).get("vectors", [])
+    assert {problem for _, problem in found} == problems
+    assert {subject for subject, _ in found} <= {"turns__m"}

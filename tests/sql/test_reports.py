@@ -14,8 +14,15 @@ SURVIVES = {"q0": (1, 1, 1, 1), "q1": (1, 0, 1, 0), "q2": (1, 1, 1, 0), "q3": (1
 def score(cell, question, metric, value, kind="tokens", cutoff=1000, reason=None):
     return {
         "run_id": "r", "cell": cell, "question_id": question, "metric": metric, "value": value, "reason": reason,
-        "cutoff_kind": kind, "cutoff": cutoff, "label_set": "official",
+        "cutoff_kind": kind, "cutoff": cutoff, "label_set": "official", "category": "1" if question < "q2" else "4",
     }  # fmt: skip
+
+
+KINDS = [
+    {"representation": "chunks", "kind": "chunks"},
+    {"representation": "turns", "kind": "turns"},
+    {"representation": "observations", "kind": "supplied"},
+]
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +38,12 @@ def connection():
         {
             "question_id": name,
             "label_set": "official",
-            "category": "1" if name < "q2" else "4",
+            "category": "another now",
             "position": place,
             "text": f"{name}?",
         }
         for place, name in enumerate(SURVIVES)
+        if name != "q2"  # it was scored, and the corpus has lost it since
     ]
     with connection_of(
         scores=rows_of(SCORES, scores),
@@ -47,7 +55,7 @@ def connection():
                 {"run_id": "r", "cell": "b", "representations": ["observations"]},
             ],
         ),
-        representations=rows_of(REPRESENTATIONS, [{"representation": "chunks", "kind": "chunks"}]),
+        representations=rows_of(REPRESENTATIONS, KINDS),
         snapshots=rows_of(
             SNAPSHOTS,
             [
@@ -69,18 +77,42 @@ LOST = ("run_id", "representation", "against", "tokens", "label_set")
 
 
 def test_questions_lost_only_as_observations_say_whether_they_were_stored(connection):
-    rows = report(connection, "lost-only-as-observations", LOST)
+    rows = report(connection, "lost-only-as-observations", LOST, tokens="1000")
     assert [(row["question_id"], row["stored_lost"], row["kept_by"]) for row in rows] == [
         ("q1", True, ["chunks"]),
         ("q2", False, ["chunks"]),
     ]
+    assert [(row["category"], row["question"]) for row in rows] == [("1", "q1?"), ("4", None)]
 
 
 def test_whole_stores_can_be_compared_and_the_other_way_round(connection):
-    stores = report(connection, "lost-only-as-observations", LOST, tokens="0")
+    stores = report(connection, "lost-only-as-observations", LOST)
     assert [row["question_id"] for row in stores] == ["q1", "q3"]
-    turned = report(connection, "lost-only-as-observations", LOST, representation="chunks", against="observations")
+    turned = report(
+        connection, "lost-only-as-observations", LOST, representation="chunks", against="observations", tokens="1000"
+    )
     assert [row["question_id"] for row in turned] == ["q4"]
+
+
+def test_only_means_that_every_verbatim_representation_keeps_it():
+    kept = {"q1": {"a": 1, "t": 1, "b": 0}, "q2": {"a": 1, "t": 0, "b": 0}, "q3": {"a": 1, "t": 1, "b": 1}}
+    scores = [
+        score(cell, question, f"{where}_survival_all", float(value), kind, cutoff)
+        for question, cells in kept.items()
+        for cell, value in cells.items()
+        for where, kind, cutoff in (("store", "none", 0), ("answer", "tokens", 1000))
+    ]
+    cells = [("a", "chunks"), ("t", "turns"), ("b", "observations")]
+    with connection_of(
+        scores=rows_of(SCORES, scores),
+        cells=rows_of(CELLS, [{"run_id": "r", "cell": cell, "representations": [name]} for cell, name in cells]),
+        representations=rows_of(REPRESENTATIONS, KINDS),
+        snapshots=rows_of(SNAPSHOTS, [{"snapshot_id": "s", "sequence": 1, "run_id": "r"}]),
+    ) as opened:
+        found = report(opened, "lost-only-as-observations", LOST)
+        assert [row["question_id"] for row in found] == ["q1"]
+        found = report(opened, "lost-only-as-observations", LOST, against="chunks")
+        assert [row["question_id"] for row in found] == ["q1", "q2"]
 
 
 def test_survival_by_category_stands_by_representation(connection):

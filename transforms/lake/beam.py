@@ -12,7 +12,8 @@ from apache_beam.utils.windowed_value import WindowedValue
 from transforms.batch import Batch
 from transforms.lake.bundle import BundleWriter, StagedBundle, write_manifest
 
-Keyed = tuple[str, StagedBundle]
+# By name and place: two shards of equal content are staged twice, and only one of the two manifests counts.
+Keyed = tuple[tuple[str, int], StagedBundle]
 
 
 class _StageFn(beam.DoFn):
@@ -21,12 +22,14 @@ class _StageFn(beam.DoFn):
     def __init__(self, lake: str) -> None:
         self.lake = lake
         self._writer: BundleWriter | None = None
+        self._key = ("", 0)
 
     def process(self, batch: Batch) -> Iterator[Keyed]:
-        if self._writer is not None and self._writer.shard != batch.shard:
+        key = (batch.shard, batch.index)
+        if self._writer is not None and self._key != key:
             yield self._close(self._writer)
         if self._writer is None:
-            self._writer = BundleWriter(Path(self.lake), batch.shard)
+            self._writer, self._key = BundleWriter(Path(self.lake), batch.shard), key
         self._writer.write(batch)
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
@@ -36,7 +39,7 @@ class _StageFn(beam.DoFn):
 
     def _close(self, writer: BundleWriter) -> Keyed:
         self._writer = None
-        return writer.shard, writer.close()
+        return self._key, writer.close()
 
 
 @dataclass(eq=False)
@@ -58,5 +61,5 @@ class StageFiles(beam.PTransform):
         )
 
 
-def _put(shard: str, bundles: Iterable[StagedBundle], *, lake: str, corpus: str) -> str:
-    return write_manifest(Path(lake), corpus, shard, bundles).shard
+def _put(key: tuple[str, int], bundles: Iterable[StagedBundle], *, lake: str, corpus: str) -> str:
+    return write_manifest(Path(lake), corpus, key[0], bundles).shard

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas import PARTS, TABLES
+from schemas.vectors import made_by
 from transforms.batch import PARTS_SEEN
 from transforms.errors import NotFoundError
 from transforms.lake.delta import active_files
@@ -41,12 +42,14 @@ class Changes:
     Attributes:
         files: Delta table to (paths that go, files that come).
         fragments: Lance table to (conversations whose rows go, fragments that come).
+        rebuilt: Lance table that another model made, to be written anew, to the other corpora that it held.
     """
 
     corpus: str
     resolution: Resolution
     files: dict[str, tuple[list[str], list[StagedFile]]] = field(default_factory=dict)
     fragments: dict[str, tuple[pa.Array, list[StagedFragment]]] = field(default_factory=dict)
+    rebuilt: dict[str, tuple[str, ...]] = field(default_factory=dict)
     outdated: tuple[Manifest, ...] = ()
     counts: dict[str, Counts] = field(default_factory=dict)
     conflicts: tuple[str, ...] = ()
@@ -77,14 +80,24 @@ class Changes:
         )
 
     def stale(self) -> tuple[str, ...]:
-        """Representations and vectors that lost rows which this run did not make anew."""
+        """Parts that lost rows which this run did not make anew; of other corpora, with the corpus's name."""
         gone = self.resolution.removed.filter(self.resolution.removed["stale"])
-        return tuple(sorted(pc.unique(gone["part"]).to_pylist()))
+        others = (f"vectors:{table} of corpus {name}" for table, names in self.rebuilt.items() for name in names)
+        return (*sorted(pc.unique(gone["part"]).to_pylist()), *sorted(others))
 
-    def dropped(self) -> dict[str, int]:
-        """How many staged parts did not land, by reason."""
-        counted = self.resolution.dropped.group_by("reason").aggregate([([], "count_all")])
-        return dict(zip(counted["reason"].to_pylist(), counted["count_all"].to_pylist(), strict=True))
+    def all_conflicts(self) -> tuple[str, ...]:
+        """What was read in versions of which none, or only the first, landed: conversations, and parts of some."""
+        dropped = self.resolution.dropped
+        parts = dropped.filter(pc.equal(dropped["reason"], "conflicting_versions")).to_pylist()
+        whole = set(self.conflicts)
+        return (
+            *(f"conversation {name!r}" for name in self.conflicts),
+            *(
+                f"{row['part']} of conversation {row['conversation_id']!r}"
+                for row in parts
+                if row["conversation_id"] not in whole and not row["part"].startswith("vectors:")
+            ),
+        )
 
 
 def plan_changes(lake: Lake, base: Snapshot, manifests: Sequence[Manifest], corpus: str) -> Changes:
@@ -100,6 +113,7 @@ def plan_changes(lake: Lake, base: Snapshot, manifests: Sequence[Manifest], corp
     _take_out_of_base(lake, base, changes)
     for index, manifest in enumerate(manifests):
         _add_manifest(lake, changes, index, manifest)
+    _rebuild_vectors(lake, base, changes)
     stager = Stager(lake.root)
     stager.write(PARTS, parts_rows(corpus, resolution.landed))
     for file in stager.close()[0]:
@@ -194,6 +208,22 @@ def _add_manifest(lake: Lake, changes: Changes, index: int, manifest: Manifest) 
             counts.replaced += replaced
             rows -= replaced
         counts.added += rows
+
+
+def _rebuild_vectors(lake: Lake, base: Snapshot, changes: Changes) -> None:
+    """Find Lance tables whose new fragments another model made: old vectors go, of other corpora too, never mixed."""
+    for table, (_, fragments) in changes.fragments.items():
+        stored = base.lance_table(table)
+        if stored is None or not fragments or made_by(stored.schema) == made_by(fragments[0].arrow_schema()):
+            continue
+        held = base.read(
+            "parts", where=(pc.field("part") == f"vectors:{table}") & (pc.field("corpus") != changes.corpus)
+        )
+        names = pc.unique(held["corpus"]).to_pylist()
+        for name in names:
+            keys = table_keys(held.filter(pc.equal(held["corpus"], name)), name)["parts"]
+            _take_out(lake, base, changes, "parts", keys, keys)
+        changes.rebuilt[table] = tuple(names)
 
 
 def table_keys(parts: pa.Table, corpus: str) -> dict[str, list[Keys]]:

@@ -37,8 +37,17 @@ def connect(
     Raises:
         NotFoundError: there is no such snapshot.
     """
-    snapshot = lake.snapshot(at)
+    snapshot = readable(lake, at)
     return connect_snapshot(lake, snapshot, threads=threads, memory_limit=memory_limit, temp_directory=temp_directory)
+
+
+def readable(lake: Lake, at: str = "latest") -> Snapshot:
+    """The snapshot to read; before the first publish an empty one, since journals and books can be read by then.
+
+    Raises:
+        NotFoundError: there is no such snapshot.
+    """
+    return lake.latest() if at == "latest" else lake.snapshot(at)
 
 
 def connect_snapshot(

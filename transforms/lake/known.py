@@ -36,13 +36,16 @@ class Known:
 def seen(held: Held, part: str, hashes: Mapping[str, str], rows: Mapping[str, int]) -> pa.Table:
     """PARTS_SEEN of one part of several conversations: staged is where the lake holds another hash, or none.
 
+    Parts of forgotten conversations are never staged: their text must not reach the disk again.
+
     Args:
         held: what the lake holds, from `Known.parts`.
         hashes: conversation_id to the part's content hash as it is now.
         rows: conversation_id to its rows; one that is left out (nothing was made, since nothing changed) keeps its count.
     """
     counts = [rows.get(name, held.get((name, part), ("", 0))[1]) for name in hashes]
-    staged = [held.get((name, part), ("", 0))[0] != value for name, value in hashes.items()]
+    missing = changed(held, part, hashes)
+    staged = [name in missing for name in hashes]
     columns = [list(hashes), [part] * len(hashes), list(hashes.values()), counts, staged]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, PARTS_SEEN, strict=True)]
     return pa.Table.from_arrays(arrays, schema=PARTS_SEEN)

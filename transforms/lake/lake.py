@@ -14,7 +14,7 @@ from deltalake.exceptions import DeltaError
 
 from schemas import SNAPSHOTS, TABLES, TAGS
 from schemas.table import Table
-from transforms.errors import LakeConflictError, NotFoundError, UsageError
+from transforms.errors import LakeConflictError, LakeCorruptError, NotFoundError, UsageError
 from transforms.ids import check_name
 from transforms.lake.lock import Lock, acquire
 from transforms.lake.snapshot import Pin, Snapshot
@@ -163,6 +163,7 @@ def open_lake(uri: str, *, create: bool = False) -> Lake:
     Raises:
         NotFoundError: there is no lake there.
         UsageError: the URI names an unsupported store, or a folder that holds something else.
+        LakeCorruptError: there are tables, and the snapshots that say which of their versions count are gone.
     """
     parts = urlsplit(uri)
     if parts.scheme not in ("", "file"):
@@ -173,6 +174,11 @@ def open_lake(uri: str, *, create: bool = False) -> Lake:
         return lake
     if not create:
         raise NotFoundError(f"lake={uri} does not exist", hint="memlake ingest SOURCE --corpus NAME creates it")
+    if any(DeltaTable.is_deltatable(str(path)) for path in (root / "parquet").glob("*")):
+        raise LakeCorruptError(
+            f"lake={uri} has tables and no snapshots: parquet/snapshots is missing or its log is",
+            hint="put parquet/snapshots back from a copy, or choose a new folder with --lake",
+        )
     known = {"parquet", "lance", "staged", "lock", "lock.guard"}
     if root.exists() and (not root.is_dir() or {entry.name for entry in root.iterdir()} - known):
         raise UsageError(f"lake={uri} is not a lake and not empty", hint="choose an empty or a new folder with --lake")

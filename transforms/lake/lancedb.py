@@ -19,13 +19,20 @@ _OFFSET = 0xFFFF_FFFF
 
 
 def commit_fragments(
-    lake: Lake, base: Snapshot, table: str, *, drop: Mapping[int, Sequence[int]], add: Sequence[StagedFragment]
+    lake: Lake,
+    base: Snapshot,
+    table: str,
+    *,
+    drop: Mapping[int, Sequence[int]],
+    add: Sequence[StagedFragment],
+    anew: bool = False,
 ) -> Pin:
     """Commit one version: the base's fragments less the dropped row offsets, plus the new fragments.
 
     Args:
         drop: physical row offsets to delete, by fragment id of the base's version.
         add: fragments staged by workers; their schema makes the table when it is new.
+        anew: leave none of the base's rows, and take the schema of the new fragments: another model made them.
 
     Raises:
         LakeConflictError: another writer committed to the table meanwhile (Lance would rebase silently).
@@ -33,12 +40,12 @@ def commit_fragments(
     uri = str(lance_path(lake.root, table))
     fragments = [FragmentMetadata.from_json(part.fragment) for part in add]
     pin = base.pins.get(table)
-    if pin is None:
+    if pin is None or anew:
         if not fragments:
             raise ValueError(f"vectors={table}: nothing to create the table from")
-        schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(add[0].schema)))
+        schema = add[0].arrow_schema()
         read = open_lance(lake.root, table).version if lance_exists(lake.root, table) else 0
-        # Overwrite: whatever a crashed writer committed before anything was published is not the table's.
+        # Overwrite: what a crashed writer committed before anything was published, or another model made, is not wanted.
         made = lance.LanceDataset.commit(
             uri, LanceOperation.Overwrite(schema, fragments), read_version=read, max_retries=0
         )
@@ -102,8 +109,7 @@ def without_rows(
             continue
         gone += rows.num_rows - left.num_rows
         if left.num_rows:
-            schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(part.schema)))
-            kept.extend(stage_fragments(lake.root, part.table, left.cast(schema)))
+            kept.extend(stage_fragments(lake.root, part.table, left.cast(part.arrow_schema())))
     return kept, gone
 
 

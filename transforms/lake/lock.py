@@ -110,6 +110,7 @@ def acquire(path: Path, run_id: str, *, timeout_s: float) -> Iterator[Lock]:
         yield lock
     finally:
         lock.release()
+        beating.join()  # a thread that is still there when the interpreter ends can abort the process
 
 
 def _try(path: Path, me: Holder) -> Holder | None:

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -55,40 +56,76 @@ class Manifest:
 
     def vector_files(self, root: Path) -> list[Path]:
         """Where the data of its Lance fragments lies."""
+        return [path for path, _ in self._vector_sizes(root)]
+
+    def is_whole(self, root: Path) -> bool:
+        """Whether every file that it names is there and as long as it was written."""
+        if any(not _has_size(root / "parquet" / file.table / file.path, file.size) for file in self.files):
+            return False
+        if any(not _has_size(path, size) for path, size in self._vector_sizes(root)):
+            return False
+        return all(is_parquet(root / "staged" / name) for name in (*self.parts, *self.dead))
+
+    def _vector_sizes(self, root: Path) -> list[tuple[Path, int]]:
         return [
-            root / "lance" / f"{fragment.table}.lance" / "data" / data["path"]
+            (root / "lance" / f"{fragment.table}.lance" / "data" / data["path"], data["file_size_bytes"])
             for fragment in self.fragments
             for data in json.loads(fragment.fragment)["files"]
         ]
 
-    def is_whole(self, root: Path) -> bool:
-        """Whether every file that it names is still there."""
-        tables = (root / "parquet" / file.table / file.path for file in self.files)
-        beside = (root / "staged" / name for name in (*self.parts, *self.dead))
-        return all(path.exists() for path in (*tables, *self.vector_files(root), *beside))
-
 
 def put_manifest(staged: Path, manifest: Manifest) -> Manifest:
     """Publish a shard's manifest unless another attempt did so first; return the one that counts."""
-    final = manifest_path(staged, manifest.shard)
-    written = staged / f"{secrets.token_hex(16)}.tmp"
-    written.write_text(json.dumps(asdict(manifest)), encoding="utf-8")
+    if put_once(manifest_path(staged, manifest.shard), json.dumps(asdict(manifest))):
+        return manifest
+    return read_manifest(staged, manifest.shard) or manifest
+
+
+def put_once(path: Path, text: str) -> bool:
+    """Write a whole file unless one is there; say whether this one counts."""
+    written = path.with_name(f"{secrets.token_hex(16)}.tmp")
+    written.write_text(text, encoding="utf-8")
     try:
-        os.link(written, final)  # unlike a rename, never replaces
+        os.link(written, path)  # unlike a rename, never replaces
     except FileExistsError:
-        winner = read_manifest(staged, manifest.shard)
-        if winner is not None:
-            return winner
+        return False
     finally:
         written.unlink()
-    return manifest
+    return True
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """A JSON file of ours; None when there is none. A broken one, as a power loss leaves it, is deleted."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        path.unlink(missing_ok=True)
+        return None
+    return found
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is there and ends as a Parquet file does, so is not cut."""
+    try:
+        pq.read_metadata(path)
+    except (OSError, pa.ArrowInvalid):
+        return False
+    return True
+
+
+def _has_size(path: Path, size: int) -> bool:
+    try:
+        return path.stat().st_size == size
+    except FileNotFoundError:
+        return False
 
 
 def read_manifest(staged: Path, shard: str) -> Manifest | None:
     """The manifest of a shard; None when the shard is not finished."""
-    try:
-        fields = json.loads(manifest_path(staged, shard).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    fields = read_json(manifest_path(staged, shard))
+    if fields is None:
         return None
     fields["files"] = tuple(StagedFile(**file) for file in fields["files"])
     fields["fragments"] = tuple(StagedFragment(**fragment) for fragment in fields["fragments"])
@@ -102,7 +139,10 @@ def finished_shards(root: Path, shard: str) -> list[str]:
     first = read_manifest(staged, shard)
     names = [shard, *(f"{shard}-{number + 1}" for number in range(first.rivals))] if first else []
     found = [read_manifest(staged, name) for name in names]
-    return names if all(one is not None and one.is_whole(root) for one in found) else []
+    broken = [one for one in found if one is not None and not one.is_whole(root)]
+    for one in broken:
+        drop_manifest(staged, one)  # or the next attempt would lose to it
+    return names if not broken and all(found) else []
 
 
 def manifest_path(staged: Path, shard: str) -> Path:

@@ -1,6 +1,7 @@
 """What a run's workers have done so far, as small files that the driver reads: no message crosses a process."""
 
 import os
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,9 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from transforms.batch import Batch
+
+# A run whose folder nothing has touched for so long does not live.
+_ABANDONED_S = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,10 @@ class Progress:
         return self.staged / f"run-{self.run_id}"
 
     def open(self) -> None:
-        """Make the folder, before any worker starts."""
+        """Make the folder, before any worker starts; clear away those of runs that were killed long ago."""
+        for old in self.staged.glob("run-*"):
+            if old.is_dir() and time.time() - old.stat().st_mtime > _ABANDONED_S:
+                shutil.rmtree(old, ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def name_shard(self, index: int, name: str) -> None:

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from schemas import SNAPSHOTS, TABLES
-from transforms.errors import AuditError
-from transforms.lake.changes import Changes, Counts, plan_changes, plan_forgetting
+from transforms.errors import AuditError, LakeConflictError, UsageError
+from transforms.lake.changes import FORGOTTEN, Changes, Counts, plan_changes, plan_forgetting
 from transforms.lake.delta import commit_table
 from transforms.lake.lake import Lake
 from transforms.lake.lancedb import commit_fragments, rows_of, tag_version
@@ -41,7 +41,6 @@ class Published:
     counts: Mapping[str, Counts] = field(default_factory=dict)
     stale: tuple[str, ...] = ()
     skipped: int = 0
-    dropped: Mapping[str, int] = field(default_factory=dict)
     conflicts: tuple[str, ...] = ()
 
 
@@ -79,7 +78,9 @@ def publish_shards(
             raise StageAgainError([manifest.shard for manifest in changes.outdated])
         if representations is not None and changes.resolution.landed.num_rows:
             _add_representations(lake, base, representations, changes)
-        published = Published(None, base.snapshot_id or None, skipped=changes.resolution.skipped)
+        published = Published(
+            None, base.snapshot_id or None, skipped=changes.resolution.skipped, conflicts=changes.all_conflicts()
+        )
         if not changes.is_empty:
             published = _commit(lake, book, base, changes, held, audit, manifests, run_id=run_id, operation=operation)
         for manifest in manifests:
@@ -88,14 +89,44 @@ def publish_shards(
 
 
 def publish_files(
-    lake: Lake, files: Sequence[StagedFile], *, run_id: str, operation: str, lock_timeout_s: float = 60.0
+    lake: Lake,
+    files: Sequence[StagedFile],
+    *,
+    corpus: str,
+    conversations: pa.Array,
+    run_id: str,
+    operation: str,
+    lock_timeout_s: float = 60.0,
 ) -> Published:
-    """Append staged files of a study (cells, retrievals, contexts, scores) as one snapshot."""
+    """Append staged files of a study (cells, retrievals, contexts, scores) as one snapshot.
+
+    Args:
+        corpus: the corpus whose conversations the files hold something of.
+        conversations: ids of these conversations.
+
+    Raises:
+        LakeBusyError, LakeConflictError: another writer was there, or one of the conversations has been forgotten
+            meanwhile; nothing was published.
+    """
     with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
         book = lake.open_table(SNAPSHOTS)
         base = lake.latest()
+        gone = forgotten_of(base, corpus)
+        back = pc.filter(gone, pc.is_in(gone, value_set=conversations))
+        if len(back):
+            raise LakeConflictError(
+                f"conversation={back[0].as_py()!r} of corpus={corpus!r} was forgotten while this run read it; "
+                "nothing was published",
+                hint="run the command again; it leaves forgotten conversations out",
+            )
         changes = Changes.appending(files)
         return _commit(lake, book, base, changes, held, _no_audit, (), run_id=run_id, operation=operation)
+
+
+def forgotten_of(base: Snapshot, corpus: str) -> pa.Array:
+    """Ids of the conversations of a corpus that a snapshot marks as forgotten."""
+    where = (pc.field("corpus") == corpus) & (pc.field("part") == FORGOTTEN)
+    return base.read("parts", columns=["conversation_id"], where=where)["conversation_id"].combine_chunks()
 
 
 def forget(
@@ -116,13 +147,33 @@ def forget(
 
 
 def restore(lake: Lake, at: str, *, run_id: str, lock_timeout_s: float = 60.0) -> Snapshot:
-    """Publish an old snapshot's versions as the newest one; no table is touched and no history lost."""
+    """Publish an old snapshot's versions as the newest one; no table is touched and no history lost.
+
+    Raises:
+        NotFoundError: there is no such snapshot.
+        UsageError: it holds conversations that have been forgotten since.
+    """
     with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
         book = lake.open_table(SNAPSHOTS)
         wanted, base = lake.snapshot(at), lake.latest()
+        back = _tombstones(base) - _tombstones(wanted)
+        if back:
+            corpus, conversation = min(back)
+            raise UsageError(
+                f"snapshot={at!r} still holds {len(back)} conversations that were forgotten since, such as "
+                f"conversation={conversation!r} of corpus={corpus!r}",
+                hint="restore a snapshot made after they were forgotten, or read this one with --at",
+            )
         held.check()
         _append(lake, book, base, wanted.pins, run_id=run_id, operation="restore")
         return lake.latest()
+
+
+def _tombstones(snapshot: Snapshot) -> set[tuple[str, str]]:
+    """(corpus, conversation_id) of every forgotten conversation."""
+    where = pc.field("part") == FORGOTTEN
+    rows = snapshot.read("parts", columns=["corpus", "conversation_id"], where=where)
+    return set(zip(rows["corpus"].to_pylist(), rows["conversation_id"].to_pylist(), strict=True))
 
 
 def _commit(
@@ -144,9 +195,10 @@ def _commit(
     for table, (gone, fragments) in changes.fragments.items():
         held.check()
         stored = base.lance_table(table)
-        drop = rows_of(stored, changes.corpus, gone) if stored is not None and len(gone) else {}
+        anew = table in changes.rebuilt
+        drop = rows_of(stored, changes.corpus, gone) if stored is not None and len(gone) and not anew else {}
         if drop or fragments:
-            pins[table] = commit_fragments(lake, base, table, drop=drop, add=fragments)
+            pins[table] = commit_fragments(lake, base, table, drop=drop, add=fragments, anew=anew)
     candidate = Snapshot(lake.root, "candidate", base.sequence + 1, pins=pins)
     offending = audit(candidate, changes.audited())
     if offending:
@@ -165,8 +217,7 @@ def _commit(
         counts=changes.counts,
         stale=changes.stale(),
         skipped=changes.resolution.skipped,
-        dropped=changes.dropped(),
-        conflicts=changes.conflicts,
+        conflicts=changes.all_conflicts(),
     )
 
 
@@ -209,8 +260,20 @@ def _manifests(lake: Lake, shards: Sequence[str]) -> list[Manifest]:
 
 
 def _add_representations(lake: Lake, base: Snapshot, rows: pa.Table, changes: Changes) -> None:
-    """Land the rows of names that the base does not know; a known name always has these very settings."""
-    known = base.read("representations", columns=["representation"])["representation"]
+    """Land the rows of names that the base does not know.
+
+    Raises:
+        UsageError: another writer stored one of the names with other settings meanwhile.
+    """
+    stored = base.read("representations")
+    known = stored["representation"]
+    hashes = dict(zip(known.to_pylist(), stored["settings_hash"].to_pylist(), strict=True))
+    for row in rows.to_pylist():
+        if hashes.get(row["representation"], row["settings_hash"]) != row["settings_hash"]:
+            raise UsageError(
+                f"representation={row['representation']!r} was stored with other settings by another writer meanwhile",
+                hint=f"give it another name, such as {row['representation']}-2:KEY=VALUE",
+            )
     made = {part.removeprefix("units:") for part in changes.resolution.landed["part"].to_pylist()}
     news = pc.and_(
         pc.invert(pc.is_in(rows["representation"], value_set=known.combine_chunks())),

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from lance.fragment import write_fragments
 
 from schemas.table import Table
+from schemas.vectors import made_by
 from transforms.lake.snapshot import hive_folder
 
 # Rows gather until a row group is worth writing, files until they are worth opening (specs: 64-256 MB a file).
@@ -47,6 +48,10 @@ class StagedFragment:
     fragment: str
     rows: int
     schema: str
+
+    def arrow_schema(self) -> pa.Schema:
+        """The table's schema."""
+        return pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(self.schema)))
 
 
 @dataclass(slots=True)
@@ -150,11 +155,14 @@ class FragmentWriter:
 def stage_fragments(root: Path, table: str, rows: pa.Table) -> list[StagedFragment]:
     """Write rows as fragments of a Lance table that may not exist yet."""
     uri = str(lance_path(root, table))
-    mode = "append" if lance_exists(root, table) else "create"
+    mode = "create"
+    if lance_exists(root, table):
+        # Vectors of another model may have another dimension, which an append would refuse.
+        mode = "append" if made_by(open_lance(root, table).schema) == made_by(rows.schema) else "overwrite"
     try:
         written = write_fragments(rows, uri, schema=rows.schema, mode=mode)
     except (ValueError, OSError):
-        if mode == "append" or not lance_exists(root, table):
+        if mode != "create" or not lance_exists(root, table):
             raise
         written = write_fragments(rows, uri, schema=rows.schema, mode="append")  # created in between
     schema = rows.schema.serialize().to_pybytes().hex()
@@ -174,7 +182,8 @@ def lance_path(root: Path, table: str) -> Path:
 
 def lance_exists(root: Path, table: str) -> bool:
     """Whether a Lance table has been committed at least once."""
-    return (lance_path(root, table) / "_versions").is_dir()
+    # A writer killed in its first commit leaves the folder without a version in it.
+    return any((lance_path(root, table) / "_versions").glob("*.manifest"))
 
 
 def open_lance(root: Path, table: str) -> lance.LanceDataset:

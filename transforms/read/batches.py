@@ -8,18 +8,22 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schemas import TABLES, TURNS, UNITS
-from schemas.table import Table
+from schemas.table import STRING, Table
 from transforms.batch import PARTS_SEEN, Batch
 from transforms.lake.known import Known, seen
 from transforms.read.conversation import Conversation, DeadLetter, ReadOptions
 from transforms.read.formats import REVISIONS, read_source
 from transforms.read.gather import PARTIAL, gather
-from transforms.read.tabulate import tabulate, turns_hash
+from transforms.read.tabulate import tabulate
 from transforms.shard import Shard
 
 # Enough text that Arrow's overhead vanishes, little enough that memory does not depend on the shard.
 BATCH_CHARS = 4 << 20
 BATCH_CONVERSATIONS = 4096
+
+
+class BucketGoneError(Exception):
+    """A run over the same files has cleared away what was gathered; the commit finds the manifest missing."""
 
 
 def read_batches(shard: Shard, name: str, known: Known, options: ReadOptions) -> Iterator[Batch]:
@@ -51,7 +55,10 @@ def _batches(shard: Shard, name: str, known: Known, options: ReadOptions) -> Ite
         items = (item for source in shard.sources for item in read_source(source, shard.format, options))
         yield from _cut(items, name, known)
     elif shard.kind == "bucket":
-        rows = pa.concat_tables([pq.read_table(root / file, schema=PARTIAL) for file in shard.files])
+        try:
+            rows = pa.concat_tables([pq.read_table(root / file, schema=PARTIAL) for file in shard.files])
+        except FileNotFoundError as error:
+            raise BucketGoneError(shard.index) from error
         yield from _cut(gather(rows), name, known)
     else:
         table = TURNS if shard.kind == "turns" else UNITS
@@ -85,26 +92,38 @@ def _cut(items: Iterable[Conversation | DeadLetter], name: str, known: Known) ->
         yield _noted(_batch(held, dead, name, known), hashes)
     rivals = 0
     for conversation in again:
-        value = turns_hash(conversation, REVISIONS[conversation.format])
-        if value in hashes[conversation.conversation_id]:
+        batch = _batch([conversation], [], f"{name}-{rivals + 1}", known)
+        # Supplied units have no hash before they are made, so a version that brings some counts as another.
+        if (
+            _versions(batch)[conversation.conversation_id] <= hashes[conversation.conversation_id]
+            and not conversation.supplied
+        ):
             yield Batch(name, dead=(_repeated(conversation),))
             continue
         rivals += 1
-        yield _noted(_batch([conversation], [], f"{name}-{rivals}", known), hashes)
+        yield _noted(batch, hashes)
 
 
 def _noted(batch: Batch, hashes: dict[str, set[str]]) -> Batch:
     """Remember the versions that were read; only their hashes stay in memory."""
-    turns = batch.parts.filter(pc.equal(batch.parts["part"], "turns"))
-    for name, value in _hashes(turns).items():
-        hashes[name].add(value)
+    for name, parts in _versions(batch).items():
+        hashes[name] |= parts
     return batch
+
+
+def _versions(batch: Batch) -> dict[str, set[str]]:
+    """Of each conversation its parts with their hashes."""
+    found: dict[str, set[str]] = {}
+    columns = (batch.parts[name].to_pylist() for name in ("conversation_id", "part", "content_hash"))
+    for name, part, value in zip(*columns, strict=True):
+        found.setdefault(name, set()).add(f"{part}={value}")
+    return found
 
 
 def _repeated(conversation: Conversation) -> DeadLetter:
     return DeadLetter(
         "repeated_conversation",
-        f"conversation {conversation.conversation_id!r} was read before with the same turns",
+        f"conversation {conversation.conversation_id!r} was read before, all the same",
         conversation.source_uri,
         None,
         "conversation",
@@ -132,21 +151,26 @@ def _batch(held: list[Conversation], dead: list[DeadLetter], name: str, known: K
 
 
 def _count(tables: dict[str, pa.Table]) -> dict[str, int]:
-    """What was read, whether or not the lake holds it already; questions once, whatever their label sets."""
-    evidence = tables["evidence"]
-    valid = evidence.filter(pc.is_valid(evidence["turn_id"]))
+    """What was read, whether or not the lake holds it already; questions once, whatever their label sets.
+
+    Evidence counts by a question's official labels, by whichever there are where it has no official ones.
+    """
+    questions, evidence = tables["questions"], tables["evidence"]
+    official = questions.filter(pc.equal(questions["label_set"], "official"))["question_id"]
+    counted = pc.or_(
+        pc.equal(evidence["label_set"], "official"), pc.invert(pc.is_in(evidence["question_id"], value_set=official))
+    )
+    evidence = evidence.filter(counted)
+    gold = evidence.filter(pc.is_in(evidence["status"], value_set=pa.array(["valid", "normalised"], STRING)))
     counts = {
         "conversations": tables["conversations"].num_rows,
         "sessions": pc.sum(tables["conversations"]["sessions"]).as_py() or 0,
         "turns": tables["turns"].num_rows,
-        "questions": pc.count_distinct(tables["questions"]["question_id"]).as_py(),
-        "questions_with_gold": pc.count_distinct(
-            valid.filter(pc.equal(valid["label_set"], "official"))["question_id"]
-        ).as_py(),
+        "questions": pc.count_distinct(questions["question_id"]).as_py(),
+        "questions_with_gold": pc.count_distinct(gold["question_id"]).as_py(),
     }
     for status in ("malformed", "dangling"):
-        hit = pc.and_(pc.equal(evidence["status"], status), pc.equal(evidence["label_set"], "official"))
-        counts[f"evidence_{status}"] = pc.sum(hit).as_py() or 0
+        counts[f"evidence_{status}"] = pc.sum(pc.equal(evidence["status"], status)).as_py() or 0
     return counts
 
 

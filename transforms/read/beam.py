@@ -1,7 +1,8 @@
 """Read shards in parallel."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import apache_beam as beam
@@ -11,7 +12,7 @@ from transforms.beam import count
 from transforms.lake.known import Known
 from transforms.lake.manifest import finished_shards
 from transforms.lake.progress import Progress
-from transforms.read.batches import read_batches
+from transforms.read.batches import BucketGoneError, read_batches
 from transforms.read.conversation import ReadOptions
 from transforms.read.gathering import gather_shard
 from transforms.shard import Shard
@@ -30,14 +31,15 @@ class _ReadShardFn(beam.DoFn):
             count("shards_skipped")
             progress.finish_shard(shard.index)
             return
-        for batch in read_batches(shard, name, self.known, self.options):
-            count("batches")
-            for what, number in batch.seen.items():
-                count(what, number)
-            for letter in batch.dead:
-                count(f"{letter.outcome}_{letter.reason}")
-            yield batch
-            progress.add(batch)
+        with suppress(BucketGoneError):
+            for batch in read_batches(shard, name, self.known, self.options):
+                count("batches")
+                for what, number in batch.seen.items():
+                    count(what, number)
+                for letter in batch.dead:
+                    count(f"{letter.outcome}_{letter.reason}")
+                yield replace(batch, index=shard.index)
+                progress.add(batch)
         progress.finish_shard(shard.index)
 
 

@@ -2,11 +2,13 @@
 
 import json
 import re
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 from transforms.read.conversation import DeadLetter
 
 _LONE = re.compile("[\ud800-\udfff]")
+_NOTHING: tuple[object, ...] = (None, "", [], {})
 
 
 class Fault(NamedTuple):
@@ -90,6 +92,14 @@ def text_letter(text: object, what: str, uri: str, position: int | None, scope: 
         return DeadLetter(reason, error, uri, position, scope)
     error = f"text of {what} is {'null or absent' if reason == 'null_text' else 'empty or blank'}"
     return DeadLetter(reason, error, uri, position, scope, outcome="skipped")
+
+
+def content_elsewhere(record: dict[str, Any], keys: Collection[str]) -> str | None:
+    """The first of these keys that holds something: a record without its own text, and content where none is looked for.
+
+    Such a record is of another layout. To skip it as one without text would lose what it says without a word.
+    """
+    return next((key for key in keys if record.get(key) not in _NOTHING), None)
 
 
 def as_name(value: object) -> str | None:

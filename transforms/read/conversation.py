@@ -20,7 +20,10 @@ class Session:
 
 @dataclass(slots=True)
 class Question:
-    """A benchmark question; `evidence` pairs each raw id with (turn_id or None, status)."""
+    """A benchmark question; `question_id` is unique in a corpus: it begins with the conversation's id.
+
+    `evidence` has (raw id, turn_id or None, status), the statuses being those of the evidence table.
+    """
 
     question_id: str
     position: int

@@ -7,6 +7,7 @@ from transforms.errors import UsageError
 from transforms.read import locomo, longmemeval, memlake_jsonl, openai_chat
 from transforms.read.conversation import Conversation, DeadLetter, Reader, ReadOptions, Source
 from transforms.read.opening import open_uri
+from transforms.read.other_kinds import not_lines, other_kind
 from transforms.read.sources import SHARD_BYTES, plan_shards
 
 _READERS: tuple[Reader, ...] = (
@@ -22,43 +23,44 @@ HEAD_BYTES = 64 * 1024
 
 
 def detect(head: bytes, uri: str = "") -> Reader | DeadLetter:
-    """Find the format by the structure of a file's first bytes, never by its name.
-
-    Raises:
-        UsageError: two formats match; both are named.
-    """
+    """Find the format by the structure of a file's first bytes, never by its name; a dead letter where not one fits."""
     if not head.strip():
         return DeadLetter("empty_file", "the file is empty", uri, None, "file", "skipped")
     found = [reader for reader in _READERS if reader.sniff(head)]
     if len(found) > 1:
         names = " and ".join(reader.name for reader in found)
-        raise UsageError(f"source={uri!r} looks like {names}", hint=f"say which: --format {found[0].name}")
+        says = f"it holds {names}: split it into one file each, or read one of them with --format {found[0].name}"
+        return DeadLetter("ambiguous_format", says, uri, None, "file")
     if found:
         return found[0]
+    if kind := other_kind(head):
+        return DeadLetter("unknown_format", kind, uri, None, "file")
     try:
         # The last character may be cut, so the end is not final.
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError as error:
         says = f"not UTF-8: {error.reason} at byte {error.start}"
         return DeadLetter("wrong_encoding", says, uri, None, "file")
-    return DeadLetter("unknown_format", f"its structure is none of {', '.join(FORMATS)}", uri, None, "file")
+    says = not_lines(head) or f"its structure is none of {', '.join(FORMATS)}"
+    return DeadLetter("unknown_format", says, uri, None, "file")
 
 
 def reader_of(uri: str, format_name: str = "auto") -> Reader | DeadLetter:
-    """The reader of a file: by name, or by its content when the name is 'auto'.
+    """The reader of a file: by name, or by its content when the name is 'auto'; packed files have none by any name.
 
     Raises:
-        UsageError: there is no such format, or two formats match.
+        UsageError: there is no such format.
     """
-    if format_name != "auto":
-        check_format(format_name)
-        return FORMATS[format_name]
+    check_format(format_name)
     try:
         with open_uri(uri) as file:
             head = file.read(HEAD_BYTES)
     except OSError as error:
         return DeadLetter("unreadable", f"cannot be read: {error.strerror or error}", uri, None, "file")
-    return detect(head, uri)
+    if format_name == "auto":
+        return detect(head, uri)
+    says = other_kind(head)
+    return DeadLetter("unknown_format", says, uri, None, "file") if says else FORMATS[format_name]
 
 
 def check_format(format_name: str) -> str:
@@ -80,7 +82,7 @@ def read_source(
     """Read a file or a byte range of one; what cannot be read is yielded as dead letters.
 
     Raises:
-        UsageError: there is no such format, or two formats match.
+        UsageError: there is no such format.
     """
     reader = reader_of(source.uri, format_name)
     if isinstance(reader, DeadLetter):
@@ -99,7 +101,7 @@ def plan_sources(
     Shards of a format whose layout is 'turn_lines' need a gathering job after them.
 
     Raises:
-        UsageError: there is no such format, or two formats match.
+        UsageError: there is no such format.
     """
     letters: list[DeadLetter] = []
     held: dict[str, list[tuple[str, int]]] = {}

@@ -98,6 +98,8 @@ def bucket_of(conversation_ids: pa.Array | pa.ChunkedArray, buckets: int) -> pa.
 
 def gather(table: pa.Table) -> Iterator[Conversation | DeadLetter]:
     """Yield the whole conversations of a bucket of PARTIAL rows, in any order, by conversation id."""
+    if not table.num_rows:
+        return
     order = pc.sort_indices(table, [(name, "ascending") for name in ("conversation_id", "source_uri", "position")])
     table = table.take(order).combine_chunks()
     names = table["conversation_id"].to_pylist()

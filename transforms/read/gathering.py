@@ -9,7 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from transforms.lake.manifest import DEAD_SEEN, dead_rows, read_beside, write_beside
+from transforms.lake.manifest import (
+    DEAD_SEEN,
+    dead_rows,
+    is_parquet,
+    put_once,
+    read_beside,
+    read_json,
+    write_beside,
+)
 from transforms.lake.progress import Progress
 from transforms.read.conversation import Conversation, DeadLetter, ReadOptions
 from transforms.read.formats import read_source
@@ -30,8 +38,8 @@ class Gathered:
     dead: tuple[str, ...]
 
     def is_whole(self, staged: Path) -> bool:
-        """Whether every file that it names is still there."""
-        return all((staged / name).exists() for name in (*self.files.values(), *self.dead))
+        """Whether every file that it names is there and is whole."""
+        return all(is_parquet(staged / name) for name in (*self.files.values(), *self.dead))
 
     def read_dead(self, staged: Path) -> pa.Table:
         """DEAD_SEEN rows of the shard."""
@@ -45,7 +53,10 @@ def gather_shard(shard: Shard, *, lake: str, options: ReadOptions, buckets: int,
     name = shard.name()
     progress.name_shard(shard.index, name)
     found = read_gathered(staged, name)
-    if found is None or not found.is_whole(staged):
+    if found is not None and not found.is_whole(staged):
+        drop_gathered(staged, found)
+        found = None
+    if found is None:
         _gather(shard, name, staged, options, buckets, progress)
     progress.finish_shard(shard.index)
     return name
@@ -71,9 +82,9 @@ def _gather(shard: Shard, name: str, staged: Path, options: ReadOptions, buckets
     files.close()
     beside = (write_beside(staged, dead_rows(dead), "dead"),) if dead else ()
     note = {"shard": name, "files": {str(number): file for number, file in files.names.items()}, "dead": beside}
-    written = staged / f"{secrets.token_hex(16)}.tmp"
-    written.write_text(json.dumps(note), encoding="utf-8")
-    written.replace(staged / f"{name}{SUFFIX}")
+    mine = Gathered(name, files.names, beside)
+    if not put_once(staged / f"{name}{SUFFIX}", json.dumps(note)):
+        drop_files(staged, mine)  # another run over the same files was faster; its files count
 
 
 @dataclass(slots=True)
@@ -102,16 +113,20 @@ class _BucketFiles:
 
 def read_gathered(staged: Path, name: str) -> Gathered | None:
     """What a shard contributed; None when it is not finished."""
-    try:
-        note = json.loads((staged / f"{name}{SUFFIX}").read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    note = read_json(staged / f"{name}{SUFFIX}")
+    if note is None:
         return None
     files = {int(number): file for number, file in note["files"].items()}
     return Gathered(note["shard"], files, tuple(note["dead"]))
 
 
 def drop_gathered(staged: Path, gathered: Gathered) -> None:
-    """Delete a shard's contribution: the conversations are in the lake now."""
+    """Delete a shard's contribution: the conversations are in the lake now, or its files are broken."""
     (staged / f"{gathered.shard}{SUFFIX}").unlink(missing_ok=True)
+    drop_files(staged, gathered)
+
+
+def drop_files(staged: Path, gathered: Gathered) -> None:
+    """Delete the files of a contribution that nothing names."""
     for name in (*gathered.files.values(), *gathered.dead):
         (staged / name).unlink(missing_ok=True)

@@ -47,6 +47,9 @@ class LoCoMo:
     def read(self, source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:
         """Yield each conversation with its questions, under both label sets where corrections are given.
 
+        Corrections name a conversation by its place in the official list, so a file that is no list gets a dead letter
+        and official labels alone.
+
         Raises:
             UsageError: the corrections cannot be read.
         """
@@ -54,8 +57,12 @@ class LoCoMo:
         for item in read_items(source.uri):
             if isinstance(item, DeadLetter):
                 yield item
-            else:
-                yield from self._conversation(item.value, item.index, source.uri, corrections)
+                continue
+            if corrections is not None and item.index is None:
+                error = "corrections name conversations by their place in a list, and this file is one conversation"
+                yield DeadLetter("corrections_not_applied", error, source.uri, None, "file", "kept")
+                corrections = None
+            yield from self._conversation(item.value, item.index, source.uri, corrections)
 
     def _conversation(
         self, record: object, index: int | None, uri: str, corrections: Corrections | None

@@ -3,16 +3,17 @@ r"""LoCoMo's questions: answers as text, gold turns by id, and the quirks of bot
 Evidence ids are read by the pattern D(\d+):(\d+) with integers normalised, so that joined ids ('D8:6; D9:17') and
 zero-padded ones ('D30:05') are repaired (`normalised`); what names no turn stays as `malformed` or `dangling`.
 Category 5 is adversarial: never answerable, and its trap answer is kept as an attribute only.
+
+Corrected questions carry the correction as its file prints it: attributes `correction` (its answer) and
+`correction_type`. A correction that has the key correct_evidence decides the evidence, even by an empty list.
 """
 
-import re
 from typing import Any
 
 from transforms.read.clean import as_answer, text_letter
 from transforms.read.conversation import Conversation, DeadLetter, Question
+from transforms.read.locomo_answers import TURN_ID, corrected_answer
 from transforms.read.locomo_corrections import Corrections
-
-_ID = re.compile(r"D(\d+):(\d+)", re.ASCII)
 
 Evidence = list[tuple[str, str | None, str]]
 
@@ -34,16 +35,17 @@ def questions_of(
             letters.append(letter)
             continue
         name = f"{conversation.conversation_id}:q{position}"
-        official.append(_question(name, position, row, row.get("answer"), row.get("evidence"), "official", turns))
+        answer, evidence = as_answer(row.get("answer")), evidence_of(row.get("evidence"), turns)
+        official.append(_question(name, position, row, answer, evidence, "official"))
         if corrections is not None:
             fixed = corrections.of(index, position, row["question"], conversation.source_uri, letters)
-            # Where only the citation is wrong, correct_answer repeats the answer amid remarks on the citation.
-            answered = fixed.get("error_type") != "WRONG_CITATION" and fixed.get("correct_answer")
-            answer = answered or row.get("answer")
-            evidence = fixed.get("correct_evidence") or row.get("evidence")
-            question = _question(name, position, row, answer, evidence, "corrected", turns)
-            if fixed:
-                question.attributes |= {"correction": fixed.get("error_type")}
+            answer, known = corrected_answer(fixed, answer)
+            if "correct_evidence" in fixed:
+                evidence = evidence_of(fixed["correct_evidence"], turns)
+            question = _question(name, position, row, answer, evidence, "corrected")
+            question.answerable &= known
+            named = {"correction": fixed.get("correct_answer"), "correction_type": fixed.get("error_type")}
+            question.attributes |= {key: value for key, value in named.items() if value is not None}
             corrected.append(question)
     return official + corrected, letters
 
@@ -57,7 +59,7 @@ def evidence_of(given: object, turns: set[str]) -> Evidence:
         if raw in turns:
             named = [raw]
         else:
-            named = [f"D{int(session)}:{int(place)}" for session, place in _ID.findall(raw)]
+            named = [f"D{int(session)}:{int(place)}" for session, place in TURN_ID.findall(raw)]
         if not named:
             evidence.append((raw, None, "malformed"))
         for turn_id in named:
@@ -71,20 +73,19 @@ def evidence_of(given: object, turns: set[str]) -> Evidence:
 
 
 def _question(
-    name: str, position: int, row: dict[str, Any], answer: object, evidence: object, label_set: str, turns: set[str]
+    name: str, position: int, row: dict[str, Any], answer: str | None, evidence: Evidence, label_set: str
 ) -> Question:
-    text = as_answer(answer)
     category = as_answer(row.get("category")) or ""
     attributes = {"adversarial_answer": row["adversarial_answer"]} if "adversarial_answer" in row else {}
     return Question(
         question_id=name,
         position=position,
         text=row["question"],
-        answer=text,
+        answer=answer,
         category=category,
         label_set=label_set,
-        answers=[] if text is None else [text],
-        evidence=evidence_of(evidence, turns),
+        answers=[] if answer is None else [answer],
+        evidence=evidence,
         answerable=category != "5",
         attributes=attributes,
     )

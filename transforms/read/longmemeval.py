@@ -3,7 +3,8 @@
 Every question is its own conversation, named by its question_id. The source's session ids tell where the answer lies, so
 sessions are renamed by their place: 's0', 's1', ...; a turn is 's3:t5'. The order of the haystack is kept as given, which
 is by day but not always by time within one. `_abs` at the end of a question's id marks an abstention question; its type is
-its category all the same.
+its category all the same. The benchmark's own retrieval metrics leave those out, so the turns that they name have the
+status 'abstention' and are no gold.
 """
 
 from collections.abc import Iterator
@@ -94,6 +95,8 @@ def _turns(
 def _question(record: dict[str, Any], name: str, gold: list[str]) -> Question:
     answer = as_answer(record.get("answer"))
     asked_at = parse_time(record.get("question_date"))
+    answerable = not name.endswith("_abs")
+    status = "valid" if answerable else "abstention"
     return Question(
         question_id=name,
         position=0,
@@ -101,9 +104,9 @@ def _question(record: dict[str, Any], name: str, gold: list[str]) -> Question:
         answer=answer,
         category=as_name(record.get("question_type")) or "",
         answers=[] if answer is None else [answer],
-        evidence=[(turn_id, turn_id, "valid") for turn_id in gold],
+        evidence=[(turn_id, turn_id, status) for turn_id in gold],
         asked_at=asked_at[0] if asked_at else None,
-        answerable=not name.endswith("_abs"),
+        answerable=answerable,
         attributes=_gold_sessions(record),
     )
 

@@ -13,13 +13,12 @@ from transforms.read.dates import parse_time
 def questions_of(given: object, conversation: Conversation) -> tuple[list[Question], list[DeadLetter]]:
     """The questions of a conversation; evidence that names no turn is marked dangling, never guessed."""
     letters: list[DeadLetter] = []
-    records = _records(given, "question", conversation, letters)
     turns = set(conversation.turn_id)
     questions = []
-    for position, record in records:
+    for position, record in _records(given, "question", conversation, letters):
         what = f"question {position} of conversation {conversation.conversation_id!r}"
         letter = text_letter(record.get("text"), what, conversation.source_uri, None, "question")
-        if letter:
+        if letter := letter or _malformed(record, what, conversation.source_uri):
             letters.append(letter)
             continue
         answer = as_answer(record.get("answer"))
@@ -30,27 +29,26 @@ def questions_of(given: object, conversation: Conversation) -> tuple[list[Questi
             letters.append(DeadLetter("broken_date", error, conversation.source_uri, None, "question", "kept"))
         if answer is None and answers:
             answer = answers[0]
+        source_id = as_name(record.get("question_id"))
+        attributes = record["attributes"] if isinstance(record.get("attributes"), dict) else {}
         questions.append(
             Question(
-                question_id=as_name(record.get("question_id")) or f"{conversation.conversation_id}:q{position}",
+                question_id=source_id or "",
                 position=position,
                 text=record["text"],
                 answer=answer,
                 category=as_name(record.get("category")) or "",
-                label_set=_label_set(record.get("label_set")),
+                label_set=record.get("label_set") or "official",
                 answers=list(dict.fromkeys([*([] if answer is None else [answer]), *answers])),
                 evidence=_evidence(_list(record.get("evidence")), turns),
                 asked_at=asked_at[0] if asked_at else None,
                 options=[text for item in _list(record.get("options")) if (text := as_answer(item)) is not None],
                 answerable=record.get("answerable") is not False,
-                attributes=record["attributes"] if isinstance(record.get("attributes"), dict) else {},
+                attributes=attributes if source_id is None else attributes | {"source_id": source_id},
             )
         )
-    for label_set in {question.label_set for question in questions}:
-        same = [question for question in questions if question.label_set == label_set]
-        for question, chosen in zip(same, unique_ids([q.question_id for q in same]), strict=True):
-            question.question_id = chosen
-    return questions, letters
+    _qualify(questions, conversation.conversation_id)
+    return _without_conflicts(questions, conversation, letters), letters
 
 
 def units_of(given: object, conversation: Conversation) -> tuple[list[SuppliedUnit], list[DeadLetter]]:
@@ -107,11 +105,52 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def _label_set(value: object) -> str:
-    try:
-        return check_name("label_set", value) if isinstance(value, str) else "official"
-    except UsageError:
-        return "official"
+def _malformed(record: dict[str, Any], what: str, uri: str) -> DeadLetter | None:
+    """The dead letter of a question whose labels cannot be told; a guess would score it under the wrong ones."""
+    label_set, answerable = record.get("label_set"), record.get("answerable")
+    error = None
+    if answerable is not None and not isinstance(answerable, bool):
+        error = f"answerable={answerable!r:.60} of {what} is {type(answerable).__name__}, true or false is expected"
+    elif label_set is not None:
+        try:
+            check_name("label_set", label_set if isinstance(label_set, str) else "")
+        except UsageError:
+            error = f"label_set={label_set!r:.60} of {what} is no name"
+    return None if error is None else DeadLetter("malformed_question", error, uri, None, "question")
+
+
+def _qualify(questions: list[Question], conversation_id: str) -> None:
+    """Name each question CONVERSATION_ID:ID; the part after the last ':' is its id in the conversation, so none clash."""
+    given = {question.question_id for question in questions}
+    names = []
+    for question in questions:
+        name = question.question_id or f"q{question.position}"
+        # A given id keeps its name even where it looks like another question's place.
+        while not question.question_id and name in given:
+            name += "~2"
+        names.append(name.replace(":", "%3A"))
+    for label_set in {question.label_set for question in questions}:
+        places = [place for place, question in enumerate(questions) if question.label_set == label_set]
+        for place, name in zip(places, unique_ids([names[place] for place in places]), strict=True):
+            questions[place].question_id = f"{conversation_id}:{name}"
+
+
+def _without_conflicts(
+    questions: list[Question], conversation: Conversation, letters: list[DeadLetter]
+) -> list[Question]:
+    """The questions but those that share their id with an earlier one of another text, in another label set."""
+    texts: dict[str, str] = {}
+    kept = []
+    for question in questions:
+        if texts.setdefault(question.question_id, question.text) == question.text:
+            kept.append(question)
+            continue
+        error = (
+            f"question {question.position} has question_id={question.question_id!r} under"
+            f" label_set={question.label_set!r} with another text than under the label set before"
+        )
+        letters.append(DeadLetter("conflicting_question", error, conversation.source_uri, None, "question"))
+    return kept
 
 
 def _evidence(given: list[object], turns: set[str]) -> list[tuple[str, str | None, str]]:

@@ -17,7 +17,8 @@ r"""memlake's own JSONL, in two layouts. Files are UTF-8 (a BOM is accepted); li
 
 Fields of a turn; all but `conversation_id` and `text` are optional:
 
-- `text`: the message, stored exactly. Null, absent, empty and blank ones are skipped and reported.
+- `text`: the message, stored exactly. Null, absent, empty and blank ones are skipped and reported. A line of another
+  layout (`turns`, `messages` or `content`, and no `text`) is dropped and reported, since it does say something.
 - `session_id`: the sitting; without it the turns of one `session_at` are one session, and those without either another.
 - `session_at`, `said_at`: ISO 8601, seconds or milliseconds since 1970, or one of the printed forms in dates.py. A date
   that cannot be read is null and reported. A clock without a zone is read as UTC and marked.
@@ -28,7 +29,14 @@ Fields of a turn; all but `conversation_id` and `text` are optional:
 - `kind`: message, tool_call, tool_result or system; by default the role decides. Other kinds are dropped and reported.
 
 Turns are ordered by `said_at` where every turn of the conversation has one, else they stay in the order given. Ids may be
-numbers; they are stored as text. `question_id` must be unique in the corpus; it defaults to CONVERSATION_ID:qPOSITION.
+numbers; they are stored as text.
+
+A question is stored as CONVERSATION_ID:QUESTION_ID, without an id as CONVERSATION_ID:qPOSITION, from 0; so its id need
+only be unique in its conversation. A ':' in it becomes %3A, so that the last ':' ends the conversation's id; one that
+is taken becomes ID~2, ID~3, ... The id as given is the attribute `source_id`. One id under two label sets is one
+question and must have one text, else the later is dropped (`conflicting_question`). `label_set` (default 'official')
+must be a name and `answerable` (default true) a JSON boolean, else the question is dropped (`malformed_question`); null
+is the same as absent.
 """
 
 from collections.abc import Iterator
@@ -66,8 +74,8 @@ class MemlakeConversations:
     ) -> Iterator[Conversation | DeadLetter]:
         conversation_id, turns = as_name(record.get("conversation_id")), record.get("turns")
         if conversation_id is None or not isinstance(turns, list):
-            lacks = "turns" if conversation_id is not None else "conversation_id"
-            error = f"a conversation without {lacks}={record.get(lacks)!r:.100}"
+            lacks = "a list of turns" if conversation_id is not None else "conversation_id"
+            error = f"a line without {lacks}: it has {', '.join(record)!r:.100}"
             yield DeadLetter("malformed_record", error, uri, line_of(index), "conversation")
             return
         columns, letters = columns_of(turns, uri, lambda _: line_of(index), f"conversation {conversation_id!r}")

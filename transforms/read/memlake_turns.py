@@ -4,11 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from transforms.read.arrange import KIND_OF_ROLE, KINDS, ROLES, Columns
-from transforms.read.clean import as_name, text_letter
+from transforms.read.clean import as_name, content_elsewhere, text_letter
 from transforms.read.conversation import Conversation, DeadLetter, Session
 from transforms.read.dates import label_of, parse_time
 
 _NONE = type(None)
+# Where other layouts keep what is said.
+_ELSEWHERE = ("turns", "messages", "content")
 
 
 def columns_of(
@@ -84,6 +86,10 @@ def _storable(
     what = f"turn {place} of {whose}"
     if not isinstance(turn, dict):
         error = f"{what} is {type(turn).__name__}, an object is expected"
+        letters.append(DeadLetter("malformed_record", error, uri, line_of(place)))
+        return False
+    if turn.get("text") is None and (held := content_elsewhere(turn, _ELSEWHERE)):
+        error = f"{what} has no text, it has {held}={turn[held]!r:.60}"
         letters.append(DeadLetter("malformed_record", error, uri, line_of(place)))
         return False
     if letter := text_letter(turn.get("text"), what, uri, None):

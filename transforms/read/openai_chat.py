@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from transforms.read.arrange import KIND_OF_ROLE, ROLES, Columns, arrange
-from transforms.read.clean import as_name, text_letter
+from transforms.read.clean import as_name, content_elsewhere, text_letter
 from transforms.read.column_hash import column_hash
 from transforms.read.conversation import Conversation, DeadLetter, Layout, ReadOptions, Source
 from transforms.read.json_lines import LINE_BLOCK_BYTES, read_objects
 from transforms.read.peek import lines_of
 
 _TEXT_PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+# Where other layouts keep what is said.
+_ELSEWHERE = ("text", "turns", "messages")
 
 
 class OpenAIChat:
@@ -101,6 +103,10 @@ def _add(columns: Columns, message: Any, what: str, uri: str, letters: list[Dead
     if without_text:
         error = f"{what} has parts without text: {', '.join(without_text)}"
         letters.append(DeadLetter("part_without_text", error, uri, outcome="skipped"))
+    if content is None and not calls and not without_text and (held := content_elsewhere(message, _ELSEWHERE)):
+        error = f"{what} has no content, it has {held}={message[held]!r:.60}"
+        letters.append(DeadLetter("malformed_record", error, uri))
+        return
     letter = text_letter(content, what, uri, None)
     if letter is None:
         columns.add(str(content), speaker=speaker, role=role, kind=KIND_OF_ROLE.get(role, "message"))

@@ -157,11 +157,10 @@ def _questions(
                     at,
                     status,
                 )
-                for position, (raw, turn, status) in enumerate(question.evidence)
-                for at in [None if turn is None else ordinals[turn]]
+                for position, (raw, turn, at, status) in enumerate(_resolved(question, ordinals))
             ]
         for label_set in sorted({question.label_set for question in conversation.questions}):
-            same = [_canonical(question) for question in conversation.questions if question.label_set == label_set]
+            same = [_canonical(one, ordinals) for one in conversation.questions if one.label_set == label_set]
             content_hash = _hash([revision, same])
             parts.append((conversation.conversation_id, f"questions:{label_set}", content_hash, len(same)))
     names = ("conversation_id", "question_id", "label_set", "position", "raw_id", "turn_id", "ordinal", "status")
@@ -188,10 +187,16 @@ def _question_rows(corpus: str, asked: list[tuple[str, Question]]) -> pa.Table:
     )
 
 
-def _canonical(question: Question) -> list[object]:
+def _resolved(question: Question, ordinals: dict[str, int]) -> list[tuple[str, str | None, int | None, str]]:
+    """The evidence with each turn's place, which moves when turns are put before it."""
+    return [(raw, turn, None if turn is None else ordinals[turn], status) for raw, turn, status in question.evidence]
+
+
+def _canonical(question: Question, ordinals: dict[str, int]) -> list[object]:
+    """Everything of a question that lands in questions or evidence."""
     q = question
     return [
-        q.question_id, q.position, q.text, q.answer, q.category, q.answers, q.evidence, q.asked_at, q.options,
+        q.question_id, q.position, q.text, q.answer, q.category, q.answers, _resolved(q, ordinals), q.asked_at, q.options,
         q.answerable, q.attributes,
     ]  # fmt: skip
 

@@ -29,7 +29,7 @@ class Leading:
 def context_rows(
     run_id: str, cell: str, tokeniser: str, asked: pa.Table, search: Search, leading: list[Leading]
 ) -> pa.Table:
-    """Rows of the contexts schema: every question at every cutoff, cutoff by cutoff."""
+    """Rows of the contexts schema: every question at every cutoff, cutoff by cutoff, token budgets first."""
     assert search.order is not None
     count = len(search.texts)
     units = np.concatenate([context.units for context in leading]) if leading else np.empty(0, np.int64)
@@ -48,10 +48,17 @@ def context_rows(
         "units": pa.array(units),
         "tokens": pa.array(running[question, units]),
         "tokeniser": pa.repeat(tokeniser, len(units)),
-        "text": joined_texts(search.store.units["show_text"], search.order, question, units),
+        "text": _texts(search, question, units, count * sum(context.kind == "tokens" for context in leading)),
         "content_tokens": _tokens_shown(search, question, units),
     }
     return pa.table(columns, schema=CONTEXTS.schema)
+
+
+def _texts(search: Search, question: Numbers, units: Numbers, budgets: int) -> pa.ChunkedArray:
+    """Text of the first `budgets` contexts; null for those after, which are of k cutoffs that no reader is asked at."""
+    assert search.order is not None
+    texts = joined_texts(search.store.units["show_text"], search.order, question[:budgets], units[:budgets])
+    return pa.chunked_array([*texts.chunks, pa.nulls(len(units) - budgets, pa.string())])
 
 
 def joined_texts(texts: pa.ChunkedArray, order: Numbers, question: Numbers, units: Numbers) -> pa.ChunkedArray:

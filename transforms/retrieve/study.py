@@ -31,7 +31,12 @@ class StudyCell:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A number from elsewhere that stands beside ours; `source` says whose, `note` what differs."""
+    """A number from elsewhere that may stand beside ours; `source` says whose, `note` what differs.
+
+    Attributes:
+        n: of how many questions, those that its author could not score among them.
+        label_set: whose labels it was scored against.
+    """
 
     cell: str
     metric: str
@@ -39,7 +44,8 @@ class Published:
     cutoff: int
     value: float
     source: str
-    n: int | None = None
+    n: int
+    label_set: str = "official"
     note: str = ""
 
 
@@ -187,7 +193,8 @@ def _published(section: Section) -> Published:
         cutoff=section.count("cutoff", least=0),
         value=section.number("value"),
         source=section.text("source"),
-        n=section.count("n", default=0) or None,
+        n=section.count("n"),
+        label_set=section.text("label_set", default="official"),
         note=section.text("note", default=""),
     )
     section.close()

@@ -1,10 +1,7 @@
 """Scores of a run: every file of sql/scores over the run's retrievals and contexts, and their means for printing."""
 
-from collections.abc import Sequence
-
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from schemas import SCORES
 from transforms.errors import NotFoundError
@@ -16,16 +13,15 @@ def evaluate(
     run_id: str,
     *,
     unit_tokens: pa.Table,
-    label_sets: Sequence[str] = (),
 ) -> pa.Table:
     """Rows of the scores schema for every metric that needs no model, in the order of their key.
 
     Args:
         connection: every table of the schemas by its name, with the macros and views of sql/; `cells`, `retrievals` and
-            `contexts` hold the run's rows (an Arrow table registered under the name hides the stored one).
+            `contexts` hold the run's rows, and `questions` the labels that it is scored against and no others (an Arrow
+            table registered under the name hides the stored one).
         run_id: the run.
         unit_tokens: rows of UNIT_TOKENS for the conversations that were searched, of every representation in a cell.
-        label_sets: whose labels are scored against; empty for every set that the questions have.
 
     Raises:
         NotFoundError: the run has no cells in this connection.
@@ -40,10 +36,7 @@ def evaluate(
         ]
     finally:
         connection.unregister("unit_tokens")
-    scores = pa.concat_tables(families)
-    if label_sets:
-        scores = scores.filter(pc.is_in(scores["label_set"], value_set=pa.array(label_sets, pa.string())))
-    return scores.sort_by([(name, "ascending") for name in SCORES.key])
+    return pa.concat_tables(families).sort_by([(name, "ascending") for name in SCORES.key])
 
 
 def summary(connection: duckdb.DuckDBPyConnection, run_id: str | None = None) -> pa.Table:

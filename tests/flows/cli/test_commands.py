@@ -95,7 +95,7 @@ def test_sql_writes_a_file_whole_or_not_at_all(memlake: Memlake, lake: Path, tmp
 
 def test_a_report_runs_by_name_and_the_list_tells_its_parameters(memlake: Memlake, lake: Path):
     reports = {report["report"]: report["parameters"] for report in found(memlake, "sql", "--reports")}
-    assert reports["chunk-source"] == ["unit_id: the unit"]
+    assert reports["chunk-source"] == ["unit_id: the unit (units.unit_id)"]
     assert found(memlake, "sql", "--file", "corpus-overview")[0]["units"] == {"chunks": 3, "turns": 4}
     assert "unit_id" in memlake("sql", "--file", "chunk-source").stderr
     done = memlake("sql", "--file", "corpus-overvue")
@@ -128,6 +128,84 @@ def test_a_study_from_a_file_runs_and_is_shown(memlake: Memlake, lake: Path, tmp
     by_category = found(memlake, "study", "show", made["run_id"], "--by", "category")["means"]
     assert {row["category"] for row in by_category} == {"qualifier", "update"}
     assert "answer_survival_all" in memlake("study", "show").stdout
+
+
+def test_a_report_that_finds_nothing_says_so_on_stderr_and_an_unknown_name_is_an_error(
+    memlake: Memlake, lake: Path, tmp_path: Path
+):
+    (tmp_path / "mine.toml").write_text(STUDY)
+    found(memlake, "study", "run", "mine.toml")
+    for more in (["--param", "tokens=999"], ["--param", "tokens=999", "--json"], ["--out", "rows.csv"]):
+        done = memlake("sql", "--file", "survival-by-category", *more)
+        assert done.returncode == 0
+        assert done.stderr.startswith("no rows: nothing was measured at this budget")
+        assert "memlake study show RUN" in done.stderr
+    assert memlake("sql", "--file", "survival-by-category", "--quiet").stderr == ""
+    assert memlake("sql", "--file", "survival-by-category", "--param", "tokens=100").stderr == ""
+    assert memlake("sql", "select text from turns where false").stderr == ""
+    for report, unknown in (
+        ("score-means", "run_id=nobody"),
+        ("survival-by-category", "label_set=nobody"),
+        ("lost-only-as-observations", "representation=nobody"),
+        ("chunk-source", "unit_id=nobody"),
+    ):
+        done = memlake("sql", "--file", report, "--param", unknown)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "='nobody' is unknown" in done.stderr
+
+
+NOTES = """
+name = "notes"
+corpus = "small"
+[cutoffs]
+tokens = [100]
+[[cells]]
+name = "small"
+representations = ["chunks-small"]
+plan = "lexical"
+[[cells]]
+name = "notes"
+representations = ["notes"]
+plan = "lexical"
+"""
+
+
+def test_the_hint_for_a_missing_representation_works(memlake: Memlake, lake: Path, tmp_path: Path):
+    found(memlake, "represent", "chunks-small:overlap=10,size=40", "--corpus", "small")
+    changed = {
+        "conversation_id": "ana",
+        "turns": [{"text": "The gate code is 5512 by now."}],
+        "questions": [{"text": "gate?", "answer": "5512"}],
+        "units": [{"representation": "notes", "text": "A code."}],
+    }
+    (tmp_path / "changed.jsonl").write_text(json.dumps(changed) + "\n")
+    found(memlake, "ingest", "changed.jsonl", "--corpus", "small")
+    (tmp_path / "notes.toml").write_text(NOTES)
+    error = json.loads(memlake("study", "run", "notes.toml", "--json").stdout)["error"]
+    assert "conversation='ana'" in error["message"]
+    assert found(memlake, *error["hint"].split()[1:])["counts"]["units"]["added"] > 0
+    error = json.loads(memlake("study", "run", "notes.toml", "--json").stdout)["error"]
+    assert "conversation='zoë' of corpus='small' has no units of representation='notes'" in error["message"]
+    assert (
+        error["hint"]
+        == "its units come from a source: memlake ingest SOURCE --corpus small, with one that supplies notes"
+    )
+    searched = memlake(
+        "search", "code", "--corpus", "small", "--representation", "notes", "--plan", "lexical", "--json"
+    )
+    assert len(json.loads(searched.stdout)) == 1
+    assert searched.stderr.startswith("1 of 2 conversations of corpus=small have no units of representation=notes")
+
+
+def test_a_study_says_on_stderr_what_it_left_out_as_forgotten(memlake: Memlake, lake: Path, tmp_path: Path):
+    (tmp_path / "mine.toml").write_text(STUDY)
+    found(memlake, "snapshots", "tag", "before")
+    found(memlake, "forget", "ana", "--corpus", "small")
+    done = memlake("study", "run", "mine.toml", "--at", "before", "--json")
+    assert json.loads(done.stdout)["excluded"]["forgotten"] == 1
+    assert done.stderr.startswith("1 questions are left out")
+    found(memlake, "forget", "zoë", "--corpus", "small")
+    assert "gone since: 1 of 1 questions" in memlake("study", "show").stdout
 
 
 @pytest.mark.parametrize(

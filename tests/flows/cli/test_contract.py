@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -116,6 +117,30 @@ def test_quiet_says_nothing(memlake: Memlake, made_lake: Path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_quiet_says_nothing_when_prefect_takes_part(memlake: Memlake, made_lake: Path, tmp_path: Path):
+    source = str(made_lake.parent / "transcripts.jsonl")
+    done = memlake("ingest", source, "--corpus", "small", "--quiet", "--prefect", PREFECT_HOME=str(tmp_path / "home"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("command", ["ingest", "represent", "embed"])
+def test_a_configured_prefect_api_is_used_unless_the_run_is_to_be_in_line(memlake: Memlake, lake: Path, command: str):
+    source = lake.parent / "more.jsonl"
+    source.write_text(json.dumps({"conversation_id": "new", "text": "Hello."}) + "\n")
+    named = {"ingest": (str(source),), "represent": ("sentences",), "embed": ()}[command]
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/api"
+        failed = memlake(command, *named, "--corpus", "small", PREFECT_API_URL=url)
+        inline = memlake(command, *named, "--corpus", "small", "--no-prefect", PREFECT_API_URL=url)
+        by_setting = memlake(command, *named, "--corpus", "small", PREFECT_API_URL=url, MEMLAKE_PREFECT="false")
+    assert failed.returncode == 1
+    assert failed.stderr.startswith(f"error: the Prefect API {url} does not answer")
+    assert inline.returncode == by_setting.returncode == 0, inline.stderr + by_setting.stderr
+
+
 def test_a_reader_who_leaves_early_is_no_error(lake: Path, bare_environment: dict[str, str]):
     command = f"{sys.executable} -m flows.cli sql 'select range as n from range(500000)' | head -n 1"
     done = subprocess.run(
@@ -123,6 +148,18 @@ def test_a_reader_who_leaves_early_is_no_error(lake: Path, bare_environment: dic
         cwd=lake.parent, env=bare_environment, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr, done.stdout.strip()) == (0, "", "n")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["ingest", "--help"], ["tables", "--help"], ["--version"]])
+def test_a_reader_of_the_help_who_leaves_at_once_is_no_error(bare_environment: dict[str, str], arguments: list[str]):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "flows.cli", *arguments],
+        env=bare_environment, stdout=write, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_interrupting_ends_with_130(lake: Path, bare_environment: dict[str, str]):

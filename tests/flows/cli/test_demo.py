@@ -46,3 +46,6 @@ def test_the_demo_in_a_lake_that_has_it_already_adds_no_conversation(memlake: Me
     assert again["ingest"]["counts"] == {}
     assert again["kept"] == first["kept"]
     assert again["lost"] == first["lost"]
+    asked = "select sum(characters)::bigint as n from conversations"
+    (stored,) = json.loads(memlake("sql", asked, "--lake", "d", "--json").stdout)
+    assert first["characters"] == stored["n"], "stores are compared with the transcripts, not with overlapping chunks"

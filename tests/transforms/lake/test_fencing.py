@@ -34,7 +34,15 @@ WRITERS: dict[str, Callable[[Lake], object]] = {
     "shards": lambda lake: publish_shards(
         lake, ["two"], corpus="c", run_id="r", operation="ingest", audit=no_audit, lock_timeout_s=0
     ),
-    "files": lambda lake: publish_files(lake, cell_files(lake), run_id="r", operation="study", lock_timeout_s=0),
+    "files": lambda lake: publish_files(
+        lake,
+        cell_files(lake),
+        corpus="c",
+        conversations=pa.array([], pa.string()),
+        run_id="r",
+        operation="study",
+        lock_timeout_s=0,
+    ),
     "forget": lambda lake: forget(lake, "c", "a", run_id="r", audit=no_audit, lock_timeout_s=0),
     "restore": lambda lake: restore(lake, "latest", run_id="r", lock_timeout_s=0),
 }
@@ -147,12 +155,14 @@ def test_a_writer_that_lost_its_lock_commits_to_no_further_table(lake: Lake, mon
     assert set(heads_that_moved()) == moved
 
 
-def test_a_tag_is_not_written_over_one_that_came_meanwhile(lake: Lake, monkeypatch):
-    lake.tag("good")
+@pytest.mark.parametrize("before", [[], ["good"]])
+def test_a_tag_is_not_written_over_one_that_came_meanwhile(lake: Lake, monkeypatch, before: list[str]):
+    for name in before:
+        lake.tag(name)
     opened, stale = Lake.open_table, lake.open_table(TAGS)
     lake.tag("better")
     with monkeypatch.context() as patch:
         patch.setattr(Lake, "open_table", lambda self, table: stale if table is TAGS else opened(self, table))
         with pytest.raises((DeltaError, LakeConflictError)):
             lake.tag("best")
-    assert set(lake.tags()) == {"good", "better"}
+    assert set(lake.tags()) == {*before, "better"}

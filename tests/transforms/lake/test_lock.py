@@ -120,3 +120,48 @@ def test_the_heartbeat_keeps_the_file_young(path, monkeypatch):
         while path.stat().st_mtime < 1 and time.monotonic() < deadline:
             os.sched_yield()
         assert path.stat().st_mtime > 1
+
+
+def test_a_holder_that_is_a_zombie_is_dead(path):
+    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as process:
+        start = locks._process_start(process.pid)
+        assert start > 0
+        process.stdin.close()
+        # Ended and not yet waited for: its entry in /proc stays until then.
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        put(path, pid=process.pid, process_start=start)
+        with acquire(path, "me", timeout_s=0):
+            assert read_holder(path).run_id == "me"
+
+
+def test_the_heartbeat_of_a_lost_lock_ends_and_leaves_the_other_alone(path, monkeypatch):
+    monkeypatch.setattr(locks, "HEARTBEAT_S", 0.02)
+    with acquire(path, "me", timeout_s=0):
+        [beating] = [thread for thread in threading.enumerate() if thread.name == "lake-lock-heartbeat"]
+        put(path, token="thief")
+        beating.join(timeout=10)
+        assert not beating.is_alive()
+
+
+def test_the_lock_is_looked_at_and_taken_in_one_step(path, monkeypatch):
+    look, inside, overlaps = locks.read_holder, [], []
+
+    def slowly(where):
+        found = look(where)
+        time.sleep(0.02)
+        return found
+
+    def work(number):
+        with acquire(path, f"w{number}", timeout_s=30):
+            inside.append(number)
+            overlaps.append(len(inside))
+            time.sleep(0.02)
+            inside.remove(number)
+
+    monkeypatch.setattr(locks, "read_holder", slowly)
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert overlaps == [1, 1, 1, 1]

@@ -5,13 +5,14 @@ import shutil
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from small_tables import rows_of
 
-from schemas import SNAPSHOTS, TURNS
+from schemas import CELLS, SNAPSHOTS, TURNS
 from transforms.errors import AuditError, LakeConflictError
 from transforms.lake.delta import active_files, commit_table
 from transforms.lake.lake import Lake
-from transforms.lake.publish import StageAgainError
-from transforms.lake.stage import open_lance
+from transforms.lake.publish import StageAgainError, forget, publish_files
+from transforms.lake.stage import Stager, open_lance
 
 
 def test_a_first_publish_makes_every_table_readable(shards):
@@ -162,7 +163,7 @@ def test_versions_that_contradict_each_other_land_neither(shards):
     published = shards.publish(
         shards.stage("one", {"a": ["x", "p"], "b": ["b"]}), shards.stage("two", {"a": ["x", "q"]})
     )
-    assert published.conflicts == ("a",)
+    assert published.conflicts == ("conversation 'a'",)
     assert shards.contents() == {"b": ["b"]}
 
 
@@ -195,3 +196,52 @@ def test_a_table_moved_by_another_writer_stops_the_commit(shards, monkeypatch):
     monkeypatch.setattr(Lake, "open_table", stale)
     with pytest.raises(LakeConflictError):
         commit_table(lake, base, "turns", remove=list(active_files("turns", base.delta("turns"))), add=[])
+
+
+def test_a_commit_keeps_the_versions_of_the_tables_that_it_does_not_touch(shards):
+    shards.publish(shards.stage("one", {"a": ["one"]}))
+    before = shards.lake.latest().pins
+    stager = Stager(shards.lake.root)
+    stager.write(CELLS, rows_of(CELLS, [{}]))
+    nobody = pa.array([], pa.string())
+    publish_files(shards.lake, stager.close()[0], corpus="c", conversations=nobody, run_id="r", operation="study")
+    after = shards.lake.latest().pins
+    assert {name: after[name] for name in before} == before
+    assert set(after) - set(before) == {"cells"}
+    assert shards.contents() == {"a": ["one"]}
+
+
+def test_forgetting_is_audited_and_a_failed_audit_forgets_nothing(shards):
+    shards.publish(shards.stage("one", {"a": ["one"], "b": ["two"]}))
+    looked_at = []
+
+    def failing(candidate, audited):
+        looked_at.extend(audited.to_pylist())
+        return {"provenance": pa.table({"conversation_id": ["a"]})}
+
+    with pytest.raises(AuditError, match="provenance"):
+        forget(shards.lake, "c", "a", run_id="r", audit=failing)
+    assert looked_at == [{"corpus": "c", "conversation_id": "a"}]
+    assert shards.contents() == {"a": ["one"], "b": ["two"]}
+    assert shards.lake.snapshots().num_rows == 1
+
+
+def test_the_audits_look_at_every_conversation_that_landed_and_at_no_other(shards):
+    shards.publish(shards.stage("one", {"a": ["one"], "b": ["two"]}))
+    looked_at = []
+
+    def passing(candidate, audited):
+        looked_at.append(sorted(audited["conversation_id"].to_pylist()))
+        return {}
+
+    shards.publish(shards.stage("two", {"b": ["new"], "c": ["c"], "d": ["d"]}), audit=passing)
+    assert looked_at == [["b", "c", "d"]]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_versions_that_hold_the_same_turns_the_one_that_the_lake_has_stays(shards, order):
+    held, other = {"a": ["x", "y"], "b": ["y", "x"]}, {"a": ["y", "x"], "b": ["x", "y"]}
+    shards.publish(shards.stage("one", held))
+    again = [shards.stage("two", {}, unchanged=held), shards.stage("three", other)]
+    assert shards.publish(*again[::order]).snapshot_id is None
+    assert shards.contents() == held

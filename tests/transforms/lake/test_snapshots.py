@@ -96,3 +96,11 @@ def test_a_lost_log_is_an_error_that_names_the_table(shards):
         file.unlink()
     with pytest.raises(LakeCorruptError, match="table=turns"):
         shards.lake.snapshot().read("turns")
+
+
+def test_verify_looks_at_every_conversation(shards):
+    # The fixture's turns have no spans, so that each of them offends one audit.
+    shards.publish(shards.stage("one", {"a": ["one"], "b": ["two"], "c": ["three"]}))
+    found = {finding.audit: finding for finding in verify(shards.lake)}
+    assert found["turn_spans"].rows == 3
+    assert found["files"].rows == found["keys"].rows == 0

@@ -1,4 +1,7 @@
+import bz2
+import gzip
 import json
+import lzma
 
 import pytest
 
@@ -47,10 +50,76 @@ def test_a_broken_first_line_does_not_hide_the_format():
     assert detect(b"\xff\xfe\n" + json.dumps(TURN).encode()) is FORMATS["memlake-turns"]
 
 
-def test_two_formats_that_match_are_refused_by_name():
-    both = json.dumps(TURN).encode() + b"\n" + json.dumps(TALK).encode()
-    with pytest.raises(UsageError, match="memlake-turns and memlake-conversations"):
-        detect(both)
+LINES = {name: head for name, head in HEADS.items() if isinstance(head, dict)}
+PAIRS = [(one, other) for one in LINES for other in LINES if one != other]
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_a_file_of_two_formats_is_a_dead_letter_that_names_both_and_what_to_do(one, other, write):
+    both = write([LINES[one], LINES[other]], "both")
+    good = write([LINES[one]], "good")
+    shards, [letter] = plan_sources([(both, 10), (good, 10)])
+    assert list(shards) == [one]
+    assert (letter.reason, letter.scope, letter.outcome, letter.source_uri) == (
+        "ambiguous_format", "file", "dropped", both,
+    )  # fmt: skip
+    assert all(says in letter.error for says in (one, other, "split it", "--format "))
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_a_line_of_another_format_is_content_lost_whoever_reads_it(one, other, read, write):
+    made, letters = read(write([LINES[one], LINES[other]]), one)
+    assert [conversation.text for conversation in made] == [["hi"]]
+    assert [(letter.reason, letter.outcome, letter.position) for letter in letters] == [
+        ("malformed_record", "dropped", 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reader", "line"),
+    [
+        ("memlake-turns", {"conversation_id": "c", "content": "hi"}),
+        ("memlake-turns", {"conversation_id": "c", "text": None, "turns": [{"text": "hi"}]}),
+        ("memlake-turns", {"conversation_id": "c", "messages": [{"role": "user", "content": "hi"}]}),
+        ("memlake-conversations", {"conversation_id": "c", "turns": [{"role": "user", "content": "hi"}]}),
+        ("memlake-conversations", {"conversation_id": "c", "turns": [{"turns": [{"text": "hi"}]}]}),
+        ("openai-chat", {"messages": [{"role": "user", "text": "hi"}]}),
+        ("openai-chat", {"messages": [{"role": "user", "content": None, "messages": [{"content": "hi"}]}]}),
+    ],
+)
+def test_a_record_that_says_something_elsewhere_is_never_skipped_as_one_without_text(reader, line, read, write):
+    _, letters = read(write([line]), reader)
+    assert (letters[0].reason, letters[0].outcome) == ("malformed_record", "dropped")
+
+
+@pytest.mark.parametrize(
+    ("head", "says"),
+    [
+        (gzip.compress(b"text"), "a gzip file: unpack it first"),
+        (b"PK\x03\x04\x14\x00", "a zip file: unpack it first"),
+        (bz2.compress(b"text"), "a bzip2 file: unpack it first"),
+        (lzma.compress(b"text"), "an xz file: unpack it first"),
+        (b"\x28\xb5\x2f\xfd\x00\xff", "a zstd file: unpack it first"),
+        (b"PAR1\x15\x00", "a Parquet file"),
+        (json.dumps([TURN, TURN]).encode(), "one JSON list: one object a line is expected"),
+        (json.dumps([CHAT], indent=1).encode(), "one JSON list: one object a line is expected"),
+        (json.dumps(TALK, indent=1).encode(), "one object a line is expected"),
+        (json.dumps(CHAT, indent=4).encode(), "one object a line is expected"),
+        (b'{"conversation_id": "c"}\n{"conversation_id": "d"}\n', "its structure is none of"),
+        (b'[{"a": 1}]', "its structure is none of"),
+    ],
+)
+def test_a_file_of_another_kind_is_told_what_it_is_and_what_to_do(head, says):
+    found = detect(head, "file")
+    assert isinstance(found, DeadLetter)
+    assert found.reason == "unknown_format"
+    assert says in found.error
+
+
+@pytest.mark.parametrize("name", ["auto", *FORMATS])
+def test_a_packed_file_is_one_dead_letter_by_any_name_of_a_format(name, write):
+    shards, [letter] = plan_sources([(write(gzip.compress(b"text" * 999)), 99)], name)
+    assert (shards, letter.reason, letter.scope) == ({}, "unknown_format", "file")
 
 
 @pytest.mark.parametrize(

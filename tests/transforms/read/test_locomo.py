@@ -3,6 +3,7 @@ import json
 import pytest
 
 from transforms.errors import NotFoundError
+from transforms.read.locomo_answers import TURN_ID, corrected_answer
 from transforms.read.locomo_questions import evidence_of
 
 
@@ -95,11 +96,11 @@ def test_corrections_are_a_second_full_set_of_labels(read, write):
     ]  # fmt: skip
     path = write(json.dumps(rows).encode(), "corrections.json")
     (made,), letters = read(write(json.dumps([talk()]).encode()), corrections=path)
-    official, corrected = made.questions[:2], made.questions[2:]
-    assert [q.question_id for q in official] == [q.question_id for q in corrected]
-    assert {q.label_set for q in corrected} == {"corrected"}
-    assert (corrected[0].answer, corrected[0].evidence) == ("2021", [("D1:2", "D1:2", "valid")])
-    assert (corrected[1].answer, corrected[1].evidence) == (official[1].answer, official[1].evidence)
+    official, fixed = made.questions[:2], made.questions[2:]
+    assert [q.question_id for q in official] == [q.question_id for q in fixed]
+    assert {q.label_set for q in fixed} == {"corrected"}
+    assert (fixed[0].answer, fixed[0].evidence) == ("2021", [("D1:2", "D1:2", "valid")])
+    assert (fixed[1].answer, fixed[1].evidence) == (official[1].answer, official[1].evidence)
     assert "correction_mismatch" in [letter.reason for letter in letters]
 
 
@@ -109,6 +110,82 @@ def test_a_correction_of_the_citation_alone_leaves_the_answer(read, write):
     path = write(json.dumps(rows).encode(), "corrections.json")
     (made,), _ = read(write(json.dumps([talk()]).encode()), corrections=path)
     assert (made.questions[2].answer, made.questions[2].evidence[0][1]) == ("2022", "D1:2")
+
+
+def corrected(read, write, **row: object):
+    """The first question as corrected by a row, beside the official one."""
+    rows = [{"question_id": "locomo_0_qa0", "question": "What?", **row}]
+    path = write(json.dumps(rows).encode(), "corrections.json")
+    (made,), _ = read(write(json.dumps([talk()]).encode()), corrections=path)
+    return made.questions[2], made.questions[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([], []),
+        (None, []),
+        (["D1:2"], [("D1:2", "D1:2", "valid")]),
+        (["D1:02"], [("D1:02", "D1:2", "normalised")]),
+    ],
+)
+def test_a_correction_that_gives_evidence_decides_it_even_when_empty(read, write, given, expected):
+    fixed, official = corrected(read, write, correct_answer="2021", correct_evidence=given)
+    assert fixed.evidence == expected
+    assert official.evidence == [("D1:1", "D1:1", "valid")]
+    without, _ = corrected(read, write, correct_answer="2021")
+    assert without.evidence == official.evidence
+
+
+@pytest.mark.parametrize(
+    ("error_type", "given", "expected"),
+    [
+        ("HALLUCINATION", "2021", "2021"),
+        ("HALLUCINATION", 2021, "2021"),
+        ("HALLUCINATION", "2022 (but the month is made up)", "2022"),
+        ("HALLUCINATION", "2022. (May (or June)) (see D1:2).", "2022"),
+        ("HALLUCINATION", "2022 (May) or 2023 (June)", "2022 (May) or 2023 (June)"),
+        ("HALLUCINATION", "Two (1 red, 1 blue)", "Two (1 red, 1 blue)"),
+        ("HALLUCINATION", "A hat (D1:2), a boat (D10:1 - red)", "A hat, a boat"),
+        ("HALLUCINATION", "A hat, per D1:2", "A hat, per D1:2"),
+        ("HALLUCINATION", "(D1:2)", "2022"),
+        ("HALLUCINATION", " ", "2022"),
+        ("HALLUCINATION", None, "2022"),
+        ("WRONG_CITATION", "The answer is right, only the citation is not mentioned", "2022"),
+        ("HALLUCINATION", "Cannot be determined from the text. Ben says so.", None),
+        ("AMBIGUOUS", "Cannot be reliably determined; Ana was there", None),
+        ("AMBIGUOUS", "Unclear - D1:1 says a boat, D1:2 a hat.", None),
+        ("ATTRIBUTION_ERROR", "The hat is Ben's. Ana has not mentioned one.", None),
+        ("HALLUCINATION", "A hat (D1:2). The boat cannot be determined.", "A hat. The boat cannot be determined."),
+        ("HALLUCINATION", "A hat (its colour is not stated)", "A hat (its colour is not stated)"),
+    ],
+)
+def test_answers_lose_their_remarks_and_those_that_cannot_be_known_are_none(read, write, error_type, given, expected):
+    fixed, official = corrected(read, write, error_type=error_type, correct_answer=given)
+    assert (fixed.answer, fixed.answers) == (expected, [] if expected is None else [expected])
+    assert fixed.answerable == (expected is not None)
+    assert (official.answer, official.answerable) == ("2022", True)
+    assert fixed.attributes == {"correction_type": error_type} | ({} if given is None else {"correction": given})
+
+
+def test_an_official_answer_with_parentheses_is_told_from_its_remarks():
+    row = {"correct_answer": "An eagle (free)  (a symbol)"}
+    assert corrected_answer(row, "an eagle(free).") == ("an eagle(free).", True)
+    assert corrected_answer(row, "An eagle") == ("An eagle", True)
+    assert corrected_answer(row, "A hawk") == ("An eagle (free)  (a symbol)", True)
+    assert corrected_answer(row, None) == ("An eagle (free)  (a symbol)", True)
+
+
+def test_corrections_that_cannot_be_applied_to_a_file_are_reported_once_and_invent_no_labels(read, write):
+    path = write(b"[]", "corrections.json")
+    for name, content in (("one", talk()), ("older", {**talk()["conversation"], "qa": talk()["qa"]})):
+        (made,), letters = read(write(json.dumps(content).encode(), name), corrections=path)
+        assert {question.label_set for question in made.questions} == {"official"}
+        assert [(x.reason, x.scope, x.outcome) for x in letters if x.scope == "file"] == [
+            ("corrections_not_applied", "file", "kept")
+        ]
+        _, letters = read(write(json.dumps(content).encode(), name))
+        assert "corrections_not_applied" not in {letter.reason for letter in letters}
 
 
 def test_missing_corrections_are_an_error_of_the_caller(read, write, tmp_path):
@@ -158,8 +235,21 @@ def test_every_correction_finds_its_question(shared_data, read):
     found, letters = read(str(folder / "locomo10.json"), corrections=str(folder / "corrections.json"))
     questions = [question for made in found for question in made.questions]
     official = {q.question_id: q for q in questions if q.label_set == "official"}
-    corrected = [q for q in questions if q.label_set == "corrected"]
-    assert len(official) == len(corrected) == 1986
-    assert sum("correction" in q.attributes for q in corrected) == 156
-    assert sum(q.answer != official[q.question_id].answer for q in corrected) == 99
+    fixed = [q for q in questions if q.label_set == "corrected"]
+    assert len(official) == len(fixed) == 1986
+    corrections = [q for q in fixed if "correction" in q.attributes]
+    assert len(corrections) == 156
+    assert [q.question_id for q in corrections if not q.evidence] == ["conv-47:q11"]
+    assert sum(q.evidence != official[q.question_id].evidence for q in corrections) == 97
+    # Of the 99 that touch the answer, 11 are the official one with a remark and 9 say that there is none to be known.
+    touching = [q for q in corrections if q.attributes["correction_type"] != "WRONG_CITATION"]
+    assert len(touching) == 99
+    assert sum(q.answer == official[q.question_id].answer for q in touching) == 11
+    assert sum(not q.answerable for q in touching) == 9
+    printed = {q.question_id: q.attributes["correction"] for q in touching}
+    cut = [q for q in touching if q.answer not in (None, printed[q.question_id], official[q.question_id].answer)]
+    assert len(cut) == 14
+    assert not any(TURN_ID.search(q.answer) for q in cut)
+    assert sum(q.answer != official[q.question_id].answer for q in fixed) == 88
+    assert all(q.answerable == (q.category != "5") for q in official.values())
     assert "correction_mismatch" not in {letter.reason for letter in letters}

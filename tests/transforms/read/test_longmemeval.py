@@ -49,6 +49,11 @@ def test_abstention_stands_in_the_id(read, write):
     assert (made.questions[0].answerable, made.questions[0].category) == (False, "knowledge-update")
 
 
+def test_the_turns_of_an_abstention_question_are_kept_and_are_no_gold(read, write):
+    (made,), _ = read(write(json.dumps([item(question_id="q7_abs")]).encode()))
+    assert made.questions[0].evidence == [("s1:t0", "s1:t0", "abstention")]
+
+
 def test_missing_dates_and_broken_items_are_reported(read, write):
     found, letters = read(write(json.dumps([item(haystack_dates=[]), {"question_id": "x"}, None]).encode()))
     assert len(found) == 1
@@ -72,3 +77,4 @@ def test_the_given_instances_have_their_known_counts(shared_data, read):
         ("gpt4_70e84552_abs", 2, 24),
     ]
     assert [made.questions[0].answerable for made in oracle] == [True, False]
+    assert [{status for *_, status in made.questions[0].evidence} for made in oracle] == [{"valid"}, {"abstention"}]

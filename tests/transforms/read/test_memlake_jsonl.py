@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from transforms.read.conversation import Conversation, DeadLetter, Source
@@ -192,13 +192,74 @@ def test_own_questions_and_units_land_with_their_turns(read, write):
     assert first.evidence == [
         ("t2", "t2", "valid"), ("t2", "t2", "duplicate"), ("t9", None, "dangling"), ("", None, "malformed"),
     ]  # fmt: skip
-    assert (second.question_id, second.answer, second.answerable) == ("mine", None, False)
+    assert (second.question_id, second.answer, second.answerable) == ("c:mine", None, False)
     assert [(unit.representation, unit.turn_ids, unit.session) for unit in found.supplied] == [("notes", ["t2"], 0)]
     assert sorted(letter.reason for letter in letters) == [
         "dangling_turn",
         "malformed_record",
         "malformed_record",
         "null_text",
+    ]
+
+
+def asked(name: str, *questions: dict[str, object]) -> dict[str, object]:
+    filled = [{"text": "Which?", **question} for question in questions]
+    return {"conversation_id": name, "turns": [{"text": "one", "turn_id": "t1"}], "questions": filled}
+
+
+def test_equal_question_ids_of_two_conversations_are_two_questions(read, write):
+    found, letters = read(write([asked("a", {}, {"question_id": "q0"}), asked("b", {"question_id": "q0"}, {})]))
+    questions = [question for talk in found for question in talk.questions]
+    # The first question has no id of its own, and the second one's looks like its place.
+    assert [question.question_id for question in questions] == ["a:q0~2", "a:q0", "b:q0", "b:q1"]
+    assert [question.attributes for question in questions] == [{}, {"source_id": "q0"}, {"source_id": "q0"}, {}]
+    assert letters == []
+
+
+IDS = st.text(st.sampled_from(":%3Aq1~2"), min_size=1, max_size=4)
+
+
+@settings(max_examples=100)
+@example({"a": ["b:c"], "a:b": ["c"], "a:": ["b%3Ac", "b:c"]})
+@given(st.dictionaries(IDS, st.lists(st.none() | IDS, min_size=1, max_size=4), min_size=1, max_size=4))
+def test_no_two_questions_of_a_corpus_share_an_id(tmp_path_factory, talks):
+    path = tmp_path_factory.mktemp("ids") / "file"
+    lines = [asked(name, *({"question_id": given} for given in ids)) for name, ids in talks.items()]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = [item for item in read_source(Source(str(path))) if isinstance(item, Conversation)]
+    questions = [question for talk in found for question in talk.questions]
+    assert len({question.question_id for question in questions}) == sum(map(len, talks.values())) == len(questions)
+    assert [question.attributes.get("source_id") for question in questions] == [
+        given for ids in talks.values() for given in ids
+    ]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *({"label_set": value} for value in ("", "two words", "../up", "a__b", 5, True, ["official"], {})),
+        *({"answerable": value} for value in ("false", "", "no", 0, 1, [], {})),
+    ],
+)
+def test_a_question_whose_labels_cannot_be_told_is_dropped_and_reported(read, write, odd):
+    (talk,), letters = read(write([asked("c", odd, {"label_set": None, "answerable": None})]))
+    (question,) = talk.questions
+    assert (question.question_id, question.label_set, question.answerable) == ("c:q1", "official", True)
+    assert [(x.reason, x.outcome, x.scope, x.position) for x in letters] == [
+        ("malformed_question", "dropped", "question", 1)
+    ]
+
+
+def test_one_id_under_two_label_sets_is_one_question_with_one_text(read, write):
+    same, other = {"question_id": "q", "label_set": "mine"}, {"question_id": "q", "label_set": "yours", "text": "Why?"}
+    (talk,), letters = read(write([asked("c", {"question_id": "q"}, same, other, {"question_id": "r"})]))
+    assert [(q.question_id, q.label_set) for q in talk.questions] == [
+        ("c:q", "official"),
+        ("c:q", "mine"),
+        ("c:r", "official"),
+    ]
+    assert [(x.reason, x.outcome, x.scope, x.position) for x in letters] == [
+        ("conflicting_question", "dropped", "question", 1)
     ]
 
 

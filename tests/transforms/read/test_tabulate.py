@@ -86,6 +86,24 @@ def test_label_sets_are_parts_of_their_own():
     assert before.items() <= after.items()
 
 
+def test_the_hash_of_questions_covers_where_their_evidence_stands():
+    cited = Question("q", 0, "Who?", "Ana", "1", evidence=[("t", "t", "valid")])
+    loose = Question("q", 0, "Who?", "Ana", "1", label_set="mine", evidence=[("x", None, "dangling")])
+    first, moved = (
+        conversation("c", pairs, turn_id=names, questions=[cited, loose])
+        for pairs, names in (
+            ([("Ana", "Hi.")], ["t"]),
+            ([("Ben", "Ho."), ("Ana", "Hi.")], ["new", "t"]),
+        )
+    )
+    before, after = (
+        {row["part"]: row["content_hash"] for row in tabulate("k", [each], 1)["parts"].to_pylist()}
+        for each in (first, moved)
+    )
+    assert before["questions:official"] != after["questions:official"]
+    assert before["questions:mine"] == after["questions:mine"]
+
+
 @pytest.mark.parametrize(
     "change",
     [

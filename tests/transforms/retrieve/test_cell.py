@@ -122,6 +122,24 @@ def test_content_tokens_of_a_context_are_the_union_of_its_units():
         assert context(found, "k", 3, question)["content_tokens"] == ["blue", "car", "green", "red"]
 
 
+def test_a_text_is_kept_for_token_budgets_and_null_for_k_whose_units_the_ranks_tell():
+    store = store_of([("a", "red cars"), ("b", "a blue car")], [[3, 0], [3, 1]])
+    found = run_cell(
+        cell_of("dense", tokens=(100,), k=(1, 2)),
+        store=store,
+        questions=questions_of("?", "?"),
+        question_vectors=np.float32([[1, 0]] * 2),
+    )
+    for question in ("q0", "q1"):
+        assert context(found, "tokens", 100, question)["text"] == "red cars\na blue car"
+        for k in (1, 2):
+            shown = context(found, "k", k, question)
+            assert (shown["text"], shown["units"]) == (None, k)
+            assert shown["content_tokens"] == [["car", "red"], ["blue", "car", "red"]][k - 1]
+    only_k = run_cell(cell_of("lexical", k=(1,)), store=store, questions=questions_of("car"))
+    assert only_k.contexts["text"].to_pylist() == [None]
+
+
 def test_ranks_are_kept_to_the_depth_or_as_deep_as_a_context_needs():
     store = store_of([(f"{n:03}", "word") for n in range(50)])
     shallow = run_cell(cell_of("lexical", k=(3,), depth=5), store=store, questions=questions_of("word"))
@@ -135,7 +153,7 @@ def test_no_units_give_empty_contexts_and_no_ranks():
         cell_of("lexical", tokens=(9,), k=(2,)), store=open_store(UNITS.empty()), questions=questions_of("?", "!")
     )
     assert found.retrievals.num_rows == 0
-    assert [(row["units"], row["text"]) for row in found.contexts.to_pylist()] == [(0, "")] * 4
+    assert [(row["units"], row["text"]) for row in found.contexts.to_pylist()] == [(0, "")] * 2 + [(0, None)] * 2
 
 
 def test_no_questions_give_empty_tables_of_the_schemas():

@@ -100,6 +100,27 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path):
         read_study(tmp_path / "bad.toml")
 
 
+PUBLISHED = """
+[[published]]
+cell = "chunks"
+metric = "mrr"
+cutoff_kind = "k"
+cutoff = 5
+value = 0.5
+n = 10
+source = "a paper"
+"""
+
+
+def test_a_published_number_says_of_how_many_questions_and_whose_labels():
+    (number,) = parse_study(SMALL + PUBLISHED, source="s").published
+    assert (number.n, number.label_set) == (10, "official")
+    (number,) = parse_study(SMALL + PUBLISHED + 'label_set = "corrected"\n', source="s").published
+    assert number.label_set == "corrected"
+    with pytest.raises(UsageError, match="published 1: key='n' is missing"):
+        parse_study(SMALL + PUBLISHED.replace("n = 10\n", ""), source="s")
+
+
 def test_a_plan_of_the_study_hides_the_built_in_one():
     own = '[plans.lexical]\nsteps = [{ step = "seed_lexical", k1 = 3 }, { step = "rank" }, { step = "pack" }]\n'
     study = parse_study(SMALL.replace("[cutoffs]", own + "[cutoffs]"), source="s")

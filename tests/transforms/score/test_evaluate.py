@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from small_tables import connection_of, rows_of
 
-from schemas import CELLS, CONTEXTS, EVIDENCE, PROVENANCE, QUESTIONS, RETRIEVALS, SCORES
+from schemas import CELLS, CONTEXTS, EVIDENCE, PROVENANCE, QUESTIONS, RETRIEVALS, SCORES, UNITS
 from transforms.errors import NotFoundError
 from transforms.retrieve.store import UNIT_TOKENS
 from transforms.score.evaluate import evaluate, summary
@@ -103,10 +103,10 @@ def unit_tokens(*tokens, representation="notes"):
     return pa.Table.from_pylist(rows, schema=UNIT_TOKENS)
 
 
-def scored(tables, *, kept=(), **settings):
+def scored(tables, *, kept=()):
     """(value, reason) by question, metric, cutoff kind and cutoff; by label set too where there are several."""
     with connection_of(**tables) as connection:
-        scores = evaluate(connection, "r", unit_tokens=unit_tokens(*kept), **settings)
+        scores = evaluate(connection, "r", unit_tokens=unit_tokens(*kept))
     assert scores.schema == SCORES.schema
     assert len(scores.group_by(list(SCORES.key)).aggregate([])) == len(scores)
     sets = set(scores["label_set"].to_pylist())
@@ -204,6 +204,24 @@ def test_precision_needs_to_know_where_every_shown_unit_came_from():
     assert without["q", "evidence_precision", "k", 2] == (None, "no_offsets")
 
 
+def stored_units(*names, representation="notes"):
+    return rows_of(UNITS, [{"unit_id": name, "representation": representation} for name in names])
+
+
+def test_precision_of_nothing_is_zero_only_where_a_unit_could_have_had_any():
+    cutoffs = [("k", 1, 1), ("tokens", 1, 0)]
+    placed = tables_of([question("q")], gold("q", 0), cutoffs=cutoffs) | {"units": stored_units(*PIECES)}
+    assert scored(placed)["q", "evidence_precision", "tokens", 1] == (0.0, None)
+    nowhere = {unit: [(ordinal, None, None, True) for ordinal, *_ in pieces] for unit, pieces in PIECES.items()}
+    unplaced = tables_of([question("q")], gold("q", 0), cutoffs=cutoffs, pieces=nowhere)
+    for tables in (unplaced, unplaced | {"provenance": PROVENANCE.empty()}):
+        found = scored(tables | {"units": stored_units(*PIECES)})
+        assert found["q", "evidence_precision", "tokens", 1] == (None, "no_offsets")
+        assert found["q", "evidence_precision", "k", 1] == (None, "no_offsets")
+    elsewhere = stored_units(*PIECES, representation="facts")
+    assert scored(placed | {"units": elsewhere})["q", "evidence_precision", "tokens", 1] == (0.0, None)
+
+
 def test_survival_is_the_share_of_answer_tokens_that_the_context_holds():
     found = scored(
         tables_of(
@@ -253,7 +271,7 @@ def test_an_unanswerable_question_and_an_answer_without_words_have_no_survival()
         assert found["neither", metric, kind, cutoff] == (None, "unanswerable")
 
 
-def test_each_label_set_is_scored_on_its_own_and_can_be_chosen():
+def test_each_label_set_is_scored_on_its_own():
     asked = [question("q", ["red"]), question("q", ["pink"], label_set="corrected")]
     evidence = [*gold("q", 0), *gold("q", 1, label_set="corrected")]
     tables = tables_of(asked, evidence, cutoffs=[("k", 1, 1)])
@@ -262,7 +280,16 @@ def test_each_label_set_is_scored_on_its_own_and_can_be_chosen():
     assert recall(found, "q", "k", 1, "corrected") == [0.0, 0.0, 0.0]
     assert found["q", "answer_survival_all", "k", 1, "official"] == (1.0, None)
     assert found["q", "answer_survival_all", "k", 1, "corrected"] == (0.0, None)
-    assert recall(scored(tables, label_sets=["corrected"]), "q", "k", 1) == [0.0, 0.0, 0.0]
+
+
+def test_every_score_records_the_category_that_its_label_set_gives_the_question():
+    asked = [question("q", ["red"], category="1"), question("q", ["red"], label_set="corrected", category="2")]
+    tables = tables_of(asked, gold("q", 0), cutoffs=[("k", 1, 1), ("tokens", 500, 2)])
+    with connection_of(**tables) as connection:
+        scores = evaluate(connection, "r", unit_tokens=unit_tokens("red"))
+    found = {(row["metric"], row["label_set"]): row["category"] for row in scores.to_pylist()}
+    assert len({metric for metric, _ in found}) == 10
+    assert all(category == {"official": "1", "corrected": "2"}[label_set] for (_, label_set), category in found.items())
 
 
 def test_another_run_of_the_same_questions_is_left_out():
@@ -278,6 +305,8 @@ def test_every_mean_has_its_n_and_what_it_excludes_by_reason():
     tables = tables_of(asked, gold("a", 0), cutoffs=[("tokens", 500, 1)])
     with connection_of(**tables) as connection:
         connection.register("scores", evaluate(connection, "r", unit_tokens=unit_tokens("red")))
+        # Whatever becomes of the questions: what was scored stands as it was scored.
+        connection.register("questions", rows_of(QUESTIONS, [question("a", category="9")]))
         means = {
             (row["metric"], row["cutoff_kind"], row["category"]): row for row in summary(connection, "r").to_pylist()
         }

@@ -1,0 +1,102 @@
+"""Nothing is published that an audit would not pass: faults of every stage, on the whole flow."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from lake_contents import assert_sound
+from sample_chats import conversation, write_conversations
+
+from flows.ingest import ingest
+from flows.settings import IngestSettings
+from transforms.embed.vectors import embed_units
+from transforms.errors import AuditError
+from transforms.lake.connect import connect, connect_snapshot
+from transforms.lake.lake import open_lake
+from transforms.lake.land import keep_staged
+
+
+@pytest.fixture
+def wanted(tmp_path):
+    source = write_conversations(tmp_path / "chats.jsonl", [conversation(f"c{n}", 8) for n in range(3)])
+    return IngestSettings(str(tmp_path / "lake"), "c", (str(source),))
+
+
+def vectors_lost(units, embedder):
+    table, rejected = embed_units(units, embedder)
+    return table.slice(1), rejected
+
+
+def vectors_doubled(units, embedder):
+    table, rejected = embed_units(units, embedder)
+    return pa.concat_tables([table.slice(1, 1), table.slice(1)]), rejected
+
+
+def without_turns_of_one(batch):
+    kept = keep_staged(batch)
+    turns = kept.tables["turns"]
+    return replace(kept, tables={**kept.tables, "turns": turns.filter(pc.not_equal(turns["conversation_id"], "c1"))})
+
+
+def without_units_of_one(batch):
+    kept = keep_staged(batch)
+    lost = {
+        name: rows.filter(pc.not_equal(rows["conversation_id"], "c1"))
+        for name, rows in kept.tables.items()
+        if name in ("units", "provenance")
+    }
+    return replace(kept, tables={**kept.tables, **lost})
+
+
+@pytest.mark.parametrize(
+    ("target", "fault", "audit"),
+    [
+        ("transforms.embed.batches.embed_units", vectors_lost, "vectors"),
+        ("transforms.embed.batches.embed_units", vectors_doubled, "vectors"),
+        ("transforms.lake.bundle.keep_staged", without_turns_of_one, "rebuild"),
+        ("transforms.lake.bundle.keep_staged", without_units_of_one, "rebuild"),
+    ],
+)
+def test_a_fault_of_any_stage_publishes_nothing_and_names_its_audit(wanted, monkeypatch, target, fault, audit):
+    with monkeypatch.context() as patch:
+        patch.setattr(target, fault)
+        with pytest.raises(AuditError, match=f"{audit}: "):
+            ingest(wanted)
+    lake = open_lake(wanted.lake)
+    assert lake.snapshots().num_rows == 0
+    assert [path.name for path in lake.staged.glob("*.manifest.json")] == []
+    with connect_snapshot(lake, lake.latest()) as connection:
+        ended = connection.sql("select outcome, snapshot_id from runs where event = 'ended'").fetchall()
+    assert ended == [("audit_failed", None)]
+    assert ingest(wanted)["counts"]["conversations"]["added"] == 3
+    assert_sound(wanted.lake)
+
+
+def test_a_run_is_journalled_when_it_starts_and_when_it_ends_whatever_ends_it(wanted, monkeypatch):
+    def dying(*_, **__):
+        raise RuntimeError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("flows.landing.publish_shards", dying)
+        with pytest.raises(RuntimeError, match="the disk is full"):
+            ingest(wanted)
+    made = [ingest(wanted), ingest(wanted)]
+    with connect(open_lake(wanted.lake)) as connection:
+        rows = connection.sql("select event, outcome, snapshot_id, run_id from runs order by logged_at").fetchall()
+    assert [row[:3] for row in rows] == [
+        ("started", "running", None),
+        ("ended", "failed", None),
+        ("started", "running", None),
+        ("ended", "published", made[0]["snapshot_id"]),
+        ("started", "running", None),
+        ("ended", "unchanged", None),
+    ]
+    assert [row[3] for row in rows[2:]] == [one["run_id"] for one in made for _ in range(2)]
+
+
+def test_journals_are_read_as_they_are_now_whatever_snapshot_is_looked_at(wanted):
+    first = ingest(wanted)
+    ingest(wanted)
+    with connect(open_lake(wanted.lake), first["snapshot_id"]) as connection:
+        assert connection.sql("select count(distinct run_id) from runs").fetchall() == [(2,)]

@@ -1,0 +1,136 @@
+"""What is held at one time has a size of its own, whatever the input: each limit is small, and each is kept to.
+
+That the process as a whole stays flat is measured in test_invariants.py; here stands which part of it would not.
+"""
+
+from dataclasses import replace
+
+import pyarrow.parquet as pq
+import pytest
+from sample_chats import conversation, write_conversations, write_turns
+from small_tables import rows_of
+
+from flows import planning
+from flows.ingest import ingest
+from flows.planning import plan_files
+from flows.settings import IngestSettings
+from schemas import PARTS
+from transforms.embed.catalogue import load
+from transforms.lake import audit, stage
+from transforms.lake.audit import run_audits
+from transforms.lake.known import Known
+from transforms.lake.lake import open_lake
+from transforms.read import batches
+from transforms.read.batches import read_batches
+from transforms.read.conversation import ReadOptions
+from transforms.retrieve import cell, corpus
+from transforms.retrieve.corpus import questions_of, search_corpus
+from transforms.retrieve.study import parse_study
+
+
+def test_no_limit_is_larger_than_a_small_machine_holds():
+    megabytes = {
+        "text of a batch": batches.BATCH_CHARS,
+        "rows of a row group": stage.ROW_GROUP_BYTES,
+        "rows of a Lance fragment": stage.FRAGMENT_BYTES,
+        "text of a group of audits": audit.GROUP_CHARS,
+        "a bucket of turns": planning.BUCKET_BYTES,
+        "scores of a block of questions, 8 bytes each": 8 * cell._BLOCK,
+    }
+    assert {name: size >> 20 for name, size in megabytes.items() if size > 64 << 20} == {}
+    assert batches.BATCH_CONVERSATIONS <= 10_000
+    assert corpus.GROUP_UNITS <= 200_000
+
+
+@pytest.fixture
+def wanted(tmp_path) -> IngestSettings:
+    source = write_conversations(tmp_path / "chats.jsonl", [conversation(f"c{n}", 6) for n in range(8)])
+    return IngestSettings(str(tmp_path / "lake"), "c", (str(source),))
+
+
+@pytest.mark.parametrize(("chars", "conversations"), [(1_000, 1_000), (1 << 30, 2)])
+def test_a_batch_ends_when_it_is_full(wanted, monkeypatch, chars, conversations):
+    monkeypatch.setattr(batches, "BATCH_CHARS", chars)
+    monkeypatch.setattr(batches, "BATCH_CONVERSATIONS", conversations)
+    [shard] = plan_files(wanted).shards("seed")
+    made = list(read_batches(shard, "s", Known("", "", "c"), ReadOptions()))
+    sizes = [batch.tables["conversations"].num_rows for batch in made if batch.total is None]
+    assert sum(sizes) == 8
+    assert len(sizes) >= 4
+    assert max(sizes) <= 2
+    assert made[-1].total == len(sizes)
+
+
+def test_row_groups_and_fragments_are_written_as_they_fill(wanted, monkeypatch):
+    monkeypatch.setattr(batches, "BATCH_CONVERSATIONS", 1)
+    monkeypatch.setattr(stage, "ROW_GROUP_BYTES", 1_500)
+    monkeypatch.setattr(stage, "FRAGMENT_BYTES", 3_000)
+    ingest(wanted)
+    snapshot = open_lake(wanted.lake).snapshot()
+    [turns] = snapshot.files("turns")
+    assert pq.read_metadata(turns).num_row_groups >= 4
+    assert len(snapshot.lance_table("chunks__static").get_fragments()) >= 4
+
+
+def test_files_are_closed_as_they_fill(tmp_path, monkeypatch):
+    monkeypatch.setattr(stage, "ROW_GROUP_BYTES", 1)
+    writer = stage.PartitionWriter(tmp_path, PARTS, {"corpus": "c"}, file_bytes=1)
+    for number in range(3):
+        writer.write(rows_of(PARTS, [{"conversation_id": f"c{number}", "part": "turns"}]))
+    writer.close()
+    assert [(file.rows, file.first_conversation) for file in writer.done] == [(1, "c0"), (1, "c1"), (1, "c2")]
+
+
+def test_audits_look_at_groups_that_together_are_all_conversations(wanted, monkeypatch):
+    ingest(wanted)
+    lake = open_lake(wanted.lake)
+    snapshot = lake.snapshot()
+    everything = snapshot.read("conversations", columns=["corpus", "conversation_id"])
+    whole, groups = audit._connection, []
+
+    def noting(lake, files, audited, chars):
+        groups.append(sorted(audited["conversation_id"].to_pylist()))
+        return whole(lake, files, audited, chars)
+
+    monkeypatch.setattr(audit, "GROUP_CHARS", 1_000)
+    monkeypatch.setattr(audit, "_connection", noting)
+    assert run_audits(lake, snapshot, everything) == {}
+    *by_group, at_once = groups
+    assert at_once == sorted(name for group in by_group for name in group) == [f"c{n}" for n in range(8)]
+    assert len(by_group) >= 4
+
+
+def test_turns_are_gathered_in_buckets_of_a_size(tmp_path, wanted, monkeypatch):
+    source = write_turns(tmp_path / "turns.jsonl", [conversation(f"c{n}", 6) for n in range(8)])
+    monkeypatch.setattr(planning, "BUCKET_BYTES", 2_000)
+    plan = plan_files(replace(wanted, sources=(str(source),)))
+    assert plan.buckets == -(-source.stat().st_size // 2_000) >= 3
+
+
+STUDY = """
+name = "s"
+corpus = "c"
+[cutoffs]
+k = [1]
+[[cells]]
+name = "chunks"
+representations = ["chunks"]
+plan = "hybrid"
+"""
+
+
+def test_a_study_reads_the_units_of_some_conversations_at_a_time(tmp_path, wanted, monkeypatch):
+    asked = [conversation(f"c{n}", 6) | {"questions": [{"text": f"what of {n}", "answer": "stone"}]} for n in range(8)]
+    ingest(replace(wanted, sources=(str(write_conversations(tmp_path / "asked.jsonl", asked)),)))
+    snapshot, study = open_lake(wanted.lake).snapshot(), parse_study(STUDY, source="s.toml")
+    whole, read = corpus._units, []
+
+    def noting(snapshot, study, group):
+        read.append(len(group))
+        return whole(snapshot, study, group)
+
+    monkeypatch.setattr(corpus, "_units", noting)
+    monkeypatch.setattr(corpus, "GROUP_UNITS", 3)
+    found = list(search_corpus(snapshot, study, "r", questions_of(snapshot, study), load("static")))
+    assert len(found) == sum(read) == 8
+    assert max(read) <= 3

@@ -1,0 +1,100 @@
+"""Published numbers beside ours: only where both count the same thing."""
+
+from pathlib import Path
+
+import pytest
+from sample_chats import conversation, write_conversations
+
+import flows.study_runs
+from flows.ingest import ingest
+from flows.settings import IngestSettings
+from flows.study import StudySettings, run_study
+from flows.study_runs import means
+from transforms.retrieve.study import read_study
+
+STUDY = """
+name = "known"
+corpus = "c"
+[cutoffs]
+tokens = [100]
+[[cells]]
+name = "turns"
+representations = ["turns"]
+plan = "lexical"
+[[published]]
+cell = "turns"
+metric = "evidence_recall_any"
+cutoff_kind = "tokens"
+cutoff = 100
+value = 0.25
+n = 4
+label_set = "official"
+source = "a paper"
+"""
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A lake in which the study ran on two corpora, each of four questions, one without gold."""
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "known.toml").write_text(STUDY)
+    made = conversation("one", 8) | {
+        "questions": [
+            {"text": f"what {n}", "answer": "x", "evidence": [f"t{n}" if n else "none"], "label_set": label_set}
+            for n in range(4)
+            for label_set in ("official", "corrected")
+        ]
+    }
+    source = write_conversations(folder / "chats.jsonl", [made])
+    for corpus in ("c", "d"):
+        ingest(
+            IngestSettings(str(folder / "lake"), corpus, (str(source),), representations=("turns",), embedder="none")
+        )
+        run_study(StudySettings(str(folder / "lake"), str(folder / "known.toml"), corpus=corpus))
+    return str(folder / "lake")
+
+
+@pytest.fixture
+def published(lake: str, tmp_path: Path, monkeypatch):
+    """The published numbers shown for the run on a corpus, were the study's file this text."""
+
+    def shown(text: str, corpus: str = "c") -> list[dict[str, object]]:
+        (tmp_path / "known.toml").write_text(text)
+        monkeypatch.setattr(flows.study_runs, "study_names", lambda: ["known"])
+        monkeypatch.setattr(flows.study_runs, "find_study", lambda _: read_study(tmp_path / "known.toml"))
+        (run_id,) = [run["run_id"] for run in flows.study_runs.runs_of(lake, "latest") if run["corpus"] == corpus]
+        return means(lake, "latest", run_id)["published"]
+
+    return shown
+
+
+def test_a_published_number_stands_beside_ours_of_the_same_questions(published):
+    (line,) = published(STUDY)
+    assert (line["published"], line["n"], line["label_set"]) == (0.25, 4, "official")
+    assert line["difference"] == line["ours"] - 0.25
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('cell = "turns"', 'cell = "chunks"'),
+        ('metric = "evidence_recall_any"', 'metric = "mrr"'),
+        ("cutoff = 100", "cutoff = 200"),
+        ("n = 4", "n = 3"),  # as many as were scored: the fourth was asked too
+        ('label_set = "official"', 'label_set = "other"'),
+        ('corpus = "c"', 'corpus = "d"'),
+        ('plan = "lexical"', 'plan = "dense"'),
+    ],
+)
+def test_a_published_number_of_anything_else_is_not_shown(published, old, new):
+    assert old in STUDY
+    assert published(STUDY.replace(old, new)) == []
+
+
+def test_a_run_on_another_corpus_has_no_published_numbers(published):
+    assert published(STUDY, corpus="d") == []
+
+
+def test_numbers_of_other_labels_stand_beside_those(published):
+    (line,) = published(STUDY.replace('"official"', '"corrected"'))
+    assert line["label_set"] == "corrected"

@@ -1,0 +1,32 @@
+import json
+
+import pytest
+
+from transforms.lake.progress import Progress
+from transforms.read.conversation import ReadOptions, Source
+from transforms.read.gather import PARTIAL, bucket_of, gather, partial_rows
+from transforms.read.gathering import gather_shard, read_gathered
+from transforms.shard import Shard
+
+
+def test_no_partial_conversations_are_no_rows_of_the_same_schema():
+    rows = partial_rows([])
+    assert rows.num_rows == 0
+    assert rows.schema.equals(PARTIAL)
+    assert bucket_of(rows["conversation_id"], 8).to_pylist() == []
+    assert list(gather(rows)) == []
+
+
+@pytest.mark.parametrize("content", [[], [{"text": "whose?"}, {"conversation_id": "c", "text": None}]])
+def test_a_shard_with_nothing_but_dead_letters_is_gathered(write, tmp_path, content):
+    staged = tmp_path / "lake" / "staged"
+    Progress(staged, "run").open()
+    shard = Shard("source", 0, "seed", "memlake-turns", (Source(write(content)),))
+    name = gather_shard(shard, lake=str(tmp_path / "lake"), options=ReadOptions(), buckets=4, run_id="run")
+    found = read_gathered(staged, name)
+    assert found is not None
+    assert found.files == {}
+    assert found.is_whole(staged)
+    dead = found.read_dead(staged).to_pylist()
+    assert [row["reason"] for row in dead] == ["malformed_record", "null_text"][: len(content)]
+    assert json.loads((staged / f"{name}.gathered.json").read_text())["shard"] == name
