@@ -4,19 +4,24 @@ import os
 import platform
 import shutil
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import pyarrow as pa
+from deltalake.exceptions import DeltaError
+
 from flows.adapter import configured_api
-from flows.config import Configuration, Settings, unknown_variables
+from flows.config import Configuration, Settings, lake_folder, unknown_variables
 from schemas import ALL
 from transforms.errors import LakeCorruptError, NotFoundError
-from transforms.lake.connect import connect
+from transforms.lake.connect import bare_connection, table_files
 from transforms.lake.lake import Lake, open_lake
 from transforms.lake.lock import read_holder
 from transforms.lake.manifest import SUFFIX, read_manifest
-from transforms.lake.snapshot import Snapshot
+from transforms.lake.snapshot import Pin, Snapshot
 
 PACKAGES = (
     "memlake", "apache-beam", "pyarrow", "deltalake", "lancedb", "pylance", "duckdb", "prefect", "bm25s", "wordllama",
@@ -24,6 +29,8 @@ PACKAGES = (
 )  # fmt: skip
 # Counting orphans opens every pinned version of every table; a lake with more snapshots is told so instead.
 MAX_SNAPSHOTS_FOR_ORPHANS = 200
+# What the libraries raise when files of theirs are gone or broken.
+_UNREADABLE = (OSError, ValueError, RuntimeError, DeltaError, pa.ArrowException)
 
 Facts = dict[str, object]
 
@@ -45,16 +52,28 @@ def check(configuration: Configuration) -> Checkup:
     """Look at the installation, the settings and the configured lake; changes nothing."""
     chosen = configuration.settings
     found = Checkup(versions=_versions(), settings=configuration.rows(), tools=_tools(), lake={"uri": chosen.lake})
+    found.duckdb = _duckdb(chosen)
     found.problems += [f"{name} is no setting of memlake: misspelt?" for name in unknown_variables()]
+    if fault := configuration.chunk_fault():
+        found.problems.append(fault)
     found.problems += [f"package {name} is not installed" for name, has in found.versions.items() if has is None]
     try:
         lake = open_lake(chosen.lake)
     except NotFoundError:
         found.lake["state"] = "there is none yet"
+        if any((lake_folder(chosen.lake) / "parquet").glob("*/_delta_log")):
+            found.lake["state"] = "broken"
+            found.problems.append("the lake has tables and no snapshots: parquet/snapshots is missing or its log is")
         return found
-    _look_at(lake, found)
-    if found.lake["snapshots"]:
-        found.duckdb = _duckdb(lake, chosen)
+    except LakeCorruptError as error:
+        found.lake["state"] = "broken"
+        found.problems.append(error.message)
+        return found
+    try:
+        _look_at(lake, found)
+    except _UNREADABLE as error:
+        found.lake["state"] = "broken"
+        found.problems.append(f"the lake's own books cannot be read: {_one_line(error)}")
     return found
 
 
@@ -81,10 +100,10 @@ def _tools() -> Facts:
     }
 
 
-def _duckdb(lake: Lake, chosen: Settings) -> Facts:
+def _duckdb(chosen: Settings) -> Facts:
     """DuckDB's settings as every query gets them, and the extensions that it has without a download."""
-    with connect(
-        lake, threads=chosen.threads, memory_limit=chosen.memory_limit, temp_directory=chosen.temp_directory
+    with bare_connection(
+        threads=chosen.threads, memory_limit=chosen.memory_limit, temp_directory=chosen.temp_directory
     ) as connection:
         names = ("threads", "memory_limit", "temp_directory", "TimeZone")
         facts: Facts = {
@@ -104,16 +123,35 @@ def _look_at(lake: Lake, found: Checkup) -> None:
         "tags": sorted(lake.tags()),
         "lock": _lock(lake, found),
         "unfinished_shards": len(list(lake.staged.glob(f"*{SUFFIX}"))),
-        "orphan_files": _orphans(lake, snapshots.num_rows),
+        "orphan_files": _orphans(lake, snapshots.num_rows, found),
     }
-    for name, pin in latest.pins.items():
-        try:
-            rows = len(latest.files(name)) if not pin.is_lance else None
-        except LakeCorruptError as error:
-            found.problems.append(error.message)
-            continue
-        if rows is None:
+    for table in ALL:
+        with _problems(f"table={table.name}", found):
+            _miss(f"table={table.name}", table_files(lake, latest, table), found)
+    for name in latest.lance_tables():
+        with _problems(f"vectors={name}", found):
             found.vectors.append(_vectors(latest, name, found))
+
+
+@contextmanager
+def _problems(what: str, found: Checkup) -> Iterator[None]:
+    """Note what cannot be read as a problem and go on: a doctor who faints at the sight of blood helps nobody."""
+    try:
+        yield
+    except LakeCorruptError as error:
+        found.problems.append(error.message)
+    except _UNREADABLE as error:
+        found.problems.append(f"{what} cannot be read: {_one_line(error)}")
+
+
+def _miss(what: str, files: Sequence[Path], found: Checkup) -> None:
+    missing = [file for file in files if not file.is_file()]
+    if missing:
+        found.problems.append(f"{what} misses {len(missing)} of {len(files)} data files, first: {missing[0]}")
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
 
 
 def _lock(lake: Lake, found: Checkup) -> str:
@@ -126,18 +164,26 @@ def _lock(lake: Lake, found: Checkup) -> str:
     return f"held by {holder.describe()}"
 
 
-def _orphans(lake: Lake, snapshots: int) -> int | None:
-    """Parquet files that no snapshot's version and no waiting manifest names; None where counting would take long."""
+def _orphans(lake: Lake, snapshots: int, found: Checkup) -> int | None:
+    """Parquet files that no snapshot's version and no waiting manifest names.
+
+    None where counting would take long, or where a version cannot be read, so that nobody knows what it names.
+    """
     if snapshots > MAX_SNAPSHOTS_FOR_ORPHANS:
         return None
     named: set[Path] = set()
-    versions = set()
+    versions: set[Pin] = set()
+    read: set[Pin] = set()
     for row in lake.snapshots()["snapshot_id"].to_pylist():
         snapshot = lake.snapshot(row)
         for name, pin in snapshot.pins.items():
             if not pin.is_lance and pin not in versions:
                 versions.add(pin)
-                named.update(snapshot.files(name))
+                with _problems(f"table={name} of snapshot={row}", found):
+                    named.update(snapshot.files(name))
+                    read.add(pin)
+    if versions != read:
+        return None
     for path in lake.staged.glob(f"*{SUFFIX}"):
         manifest = read_manifest(lake.staged, path.name.removesuffix(SUFFIX))
         for file in manifest.files if manifest else ():
@@ -150,6 +196,9 @@ def _orphans(lake: Lake, snapshots: int) -> int | None:
 def _vectors(snapshot: Snapshot, name: str, found: Checkup) -> Facts:
     stored = snapshot.lance_table(name)
     assert stored is not None
+    fragments = stored.get_fragments()
+    folder = snapshot.root / snapshot.pins[name].location / "data"
+    _miss(f"vectors={name}", [folder / file.path for part in fragments for file in part.data_files()], found)
     made_by = {key.decode(): value.decode() for key, value in (stored.schema.metadata or {}).items()}
     key = any(
         label.startswith(b"lance-schema:unenforced-primary-key")
@@ -163,6 +212,6 @@ def _vectors(snapshot: Snapshot, name: str, found: Checkup) -> Facts:
         "dimension": made_by.get("memlake:dimension"),
         "model": made_by.get("memlake:model"),
         "key_declared": key,
-        "fragments": len(stored.get_fragments()),
+        "fragments": len(fragments),
         "versions": len(stored.versions()),
     }

@@ -94,12 +94,27 @@ class Settings(BaseSettings):
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=Path(FILE))
 
 
+CHUNK_HINT = (
+    f"the defaults are {', '.join(f'{n}={Settings.model_fields[n].default}' for n in ('chunk_size', 'overlap'))}"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Configuration:
     """The effective settings; `origins` maps each name to 'flag', 'MEMLAKE_NAME', 'memlake.toml' or 'default'."""
 
     settings: Settings
     origins: Mapping[str, str]
+
+    def chunk_fault(self) -> str | None:
+        """What is wrong with the settings of chunks taken together, and where each comes from; None for nothing."""
+        size, overlap = self.settings.chunk_size, self.settings.overlap
+        if overlap < size:
+            return None
+        return (
+            f"overlap={overlap} (from {self.origins['overlap']}) is not allowed: it must be smaller than "
+            f"chunk_size={size} (from {self.origins['chunk_size']})"
+        )
 
     def rows(self) -> list[dict[str, object]]:
         """Each setting with its value, its origin and what it is, for `memlake doctor`."""
@@ -137,10 +152,11 @@ def lake_flag(lake: str) -> str:
         found = load().settings.lake
     except UsageError:
         found = ""
-    return "" if found and _folder(found) == _folder(lake) else f" --lake {shlex.quote(lake)}"
+    return "" if found and lake_folder(found) == lake_folder(lake) else f" --lake {shlex.quote(lake)}"
 
 
-def _folder(lake: str) -> Path:
+def lake_folder(lake: str) -> Path:
+    """The folder that a lake's name or file:// URI means."""
     return Path(lake.removeprefix("file://")).expanduser().absolute()
 
 

@@ -68,7 +68,7 @@ def plan_files(settings: IngestSettings) -> Plan:
 
     Raises:
         NotFoundError: a source, or the corrections, name no file.
-        UsageError: an unknown format, or a file that two formats claim.
+        UsageError: an unknown format.
     """
     check_format(settings.format)
     files = expand_sources(settings.sources)

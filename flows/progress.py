@@ -1,4 +1,4 @@
-"""Progress on a terminal while a job runs: text read, shards, turns, time left."""
+"""Progress on a terminal while a job runs: input read, shards, turns, time left."""
 
 import sys
 import threading
@@ -17,13 +17,13 @@ def watching(progress: Progress, shards: int, total_bytes: int, *, label: str, q
         yield
         return
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
     bar = Bar(
         TextColumn("{task.description}"),
         BarColumn(),
-        DownloadColumn(),
+        DownloadColumn() if total_bytes else TaskProgressColumn(),
         TextColumn("{task.fields[shards]} shards, {task.fields[turns]} turns"),
         TimeRemainingColumn(),
         console=Console(stderr=True),
@@ -31,17 +31,19 @@ def watching(progress: Progress, shards: int, total_bytes: int, *, label: str, q
     )
     stop = threading.Event()
     with bar:
-        task = bar.add_task(label, total=total_bytes or None, shards=f"0/{shards}", turns="0")
+        total = float(total_bytes or 1)
+        task = bar.add_task(label, total=total, shards=f"0/{shards}", turns="0")
+        shown = 0.0
 
         def draw() -> None:
-            while not stop.wait(_REFRESH_S):
-                done = progress.done()
-                bar.update(
-                    task,
-                    completed=min(done.characters, total_bytes) if total_bytes else done.characters,
-                    shards=f"{done.shards}/{shards}",
-                    turns=f"{done.turns:,}",
-                )
+            nonlocal shown
+            last = False
+            while not last:
+                last = stop.wait(_REFRESH_S)
+                done = progress.done(shards)
+                # A shard that is larger than those before it makes the whole larger; what was shown stays.
+                shown = max(shown, done.share * total)
+                bar.update(task, completed=shown, shards=f"{done.shards}/{shards}", turns=f"{done.turns:,}")
 
         thread = threading.Thread(target=draw, daemon=True)
         thread.start()

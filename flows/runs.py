@@ -23,6 +23,8 @@ from transforms.lake.lake import Lake
 from transforms.lake.manifest import DEAD_SEEN, read_manifest
 from transforms.lake.publish import Published
 
+_SHOW_DEAD = "memlake sql 'select source_uri, position, reason, error from dead_letters'"
+
 
 def code_version() -> str:
     """The installed memlake version."""
@@ -213,7 +215,7 @@ def check_dead_letters(
         place = f"{first['source_uri']}" + ("" if first["position"] is None else f" at {first['position']}")
         raise TooManyDeadLettersError(
             f"{'; '.join(too_many)}; first: {place}: {first['reason']}: {first['error']}",
-            hint="memlake sql 'select source_uri, position, reason, error from dead_letters'" + lake_flag(report.lake),
+            hint=f"{_SHOW_DEAD}{lake_flag(report.lake)}",
             document=made,
         )
 

@@ -1,11 +1,12 @@
 """Shards: pieces of work, planned by size, each small enough to stage anew when its worker is lost."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from transforms.ids import content_id
 from transforms.read.conversation import Source
-from transforms.read.sources import shard_digest
+from transforms.read.sources import shard_digest, source_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,11 @@ class Shard:
     sources: tuple[Source, ...] = ()
     files: tuple[str, ...] = ()
     digest: str = ""
+
+    def size(self, root: Path) -> int:
+        """Bytes of its input; files of the lake that are gone count nothing."""
+        files = [root / file for file in self.files]
+        return sum(map(source_bytes, self.sources)) + sum(file.stat().st_size for file in files if file.is_file())
 
     def name(self) -> str:
         """The name of its manifest: a hash of its content and of what is made of it."""

@@ -34,7 +34,7 @@ def demo(
     from flows.demo.flow import demo as flow
 
     chosen = DemoSettings(lake or tempfile.mkdtemp(prefix="memlake-demo-"), quiet=quiet)
-    made = run(flow, chosen, name="demo", prefect=prefect)
+    made = run(flow, chosen, name="demo", prefect=prefect, quiet=quiet)
     if as_json:
         output.document(made)
     elif not quiet:

@@ -18,10 +18,12 @@ from flows.cli.options import (
     Runner,
     RunnerOptions,
     Workers,
+    configuration,
     run,
-    settings,
     split,
 )
+from flows.config import CHUNK_HINT
+from transforms.errors import UsageError
 
 
 def ingest(
@@ -51,7 +53,7 @@ def ingest(
 
     Ends with exit code 3 when it was done but more files or records died than is allowed; the rest has landed.
     """
-    chosen = settings(
+    configured = configuration(
         lake=lake,
         representations=split(representations),
         embedder=embedder,
@@ -65,6 +67,9 @@ def ingest(
         lock_timeout=lock_timeout,
         prefect=prefect,
     )
+    chosen = configured.settings
+    if fault := configured.chunk_fault():
+        raise UsageError(fault, hint=CHUNK_HINT)
     from flows.ingest import ingest as flow
     from flows.settings import IngestSettings
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from flows.config import Settings
+    from flows.config import Configuration, Settings
     from transforms.lake.lake import Lake
 
 S = TypeVar("S")
@@ -56,9 +56,14 @@ def split(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
 
 def settings(**flags: object) -> "Settings":
     """The effective settings under these flags, None meaning not given."""
+    return configuration(**flags).settings
+
+
+def configuration(**flags: object) -> "Configuration":
+    """The effective settings under these flags, None meaning not given, and where each comes from."""
     from flows.config import load
 
-    return load(**flags).settings
+    return load(**flags)
 
 
 def open_for_reading(lake: str | None) -> "Lake":

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections.abc import Collection
 
 from flows.config import lake_flag
 from schemas.vectors import vectors_table
@@ -9,27 +10,31 @@ from transforms.embed.catalogue import EMBEDDERS
 from transforms.lake.lake import open_lake
 from transforms.represent.catalogue import REPRESENTATIONS
 
-OF_CORPUS = " of corpus "
+_OF_CORPUS = " of corpus "
+_SUPPLIED = "ingest the source again that supplied its units"
 
 
-def remedy(stale: str, *, corpus: str, lake: str) -> str:
+def remedy(stale: str, *, among: Collection[str], corpus: str, lake: str) -> str:
     """The command that makes a stale part again, or where it comes from when no command does.
 
     Args:
         stale: 'units:NAME', 'vectors:TABLE', either with ' of corpus NAME' when it is another one, or 'questions:LABELS'.
+        among: every stale part of the run; vectors cannot be made again before the units are.
         corpus: the corpus that the run was about.
         lake: the lake as the user named it.
     """
-    part, _, other = stale.partition(OF_CORPUS)
+    part, _, other = stale.partition(_OF_CORPUS)
     kind, _, name = part.partition(":")
     of = f" --corpus {shlex.quote(other or corpus)}"
     if kind == "units":
         spec = _spec(name, lake)
         if spec is None:
-            return "ingest the source again that supplied them"
+            return _SUPPLIED
         return f"memlake represent {shlex.quote(spec)}{of}{lake_flag(lake)}"
     if kind == "vectors":
         representation, embedder = _made_of(name)
+        if f"units:{representation}" in among and _spec(representation, lake) is None:
+            return _SUPPLIED
         chosen = f" --representations {shlex.quote(representation)} --embedder {shlex.quote(embedder)}"
         return f"memlake embed{of}{chosen}{lake_flag(lake)}"
     return "ingest a source that brings them"

@@ -43,6 +43,7 @@ def run_one(
         ),
         name="study",
         prefect=chosen.prefect,
+        quiet=quiet,
     )
     _note_forgotten(made, quiet=quiet)
     if as_json:

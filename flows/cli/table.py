@@ -61,22 +61,9 @@ def _cut(text: str, limit: int | None) -> str:
 
 
 def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str, right: Sequence[bool]) -> None:
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-    table = Table(
-        title=Text(title, style="bold") if title else None,
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        header_style="bold cyan",
-        show_header=any(columns),
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    for name, on_right in zip(columns, right, strict=True):
-        table.add_column(Text(name), justify="right" if on_right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    Console(file=sys.stdout, markup=False, highlight=False, emoji=False).print(table)
+    from flows.cli.drawn import draw
+
+    console = Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
+    draw(columns, rows, right=right, title=title, console=console)

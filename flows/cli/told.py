@@ -1,6 +1,6 @@
 """What a pipeline did, told to a person."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flows.cli import output, table
@@ -30,8 +30,10 @@ def _tell(made: Mapping[str, Any], lake: str, corpus: str) -> None:
         table.show_rows([{"table": name, **rows} for name, rows in made["counts"].items()])
     for reason, number in made.get("dead_letters", {}).items():
         output.say(f"dead letters: {number:,} {reason} (memlake tables show dead_letters{lake_flag(lake)})")
-    for name in made.get("stale", ()):
-        output.say(f"{name} was made of what changed and is removed; to have it again: {_remedy(name, lake, corpus)}")
+    stale = made.get("stale", ())
+    for name in stale:
+        how = _remedy(name, stale, lake, corpus)
+        output.say(f"{name} was made of what changed and is removed; to have it again: {how}")
     if made.get("dry_run"):
         output.say("dry run: nothing was written")
     if made.get("snapshot_id"):
@@ -40,7 +42,7 @@ def _tell(made: Mapping[str, Any], lake: str, corpus: str) -> None:
         output.say(f"nothing new, no snapshot published, {made['seconds']:.1f} s")
 
 
-def _remedy(name: str, lake: str, corpus: str) -> str:
+def _remedy(name: str, stale: Sequence[str], lake: str, corpus: str) -> str:
     from flows.cli.remedies import remedy
 
-    return remedy(name, corpus=corpus, lake=lake)
+    return remedy(name, among=stale, corpus=corpus, lake=lake)

@@ -100,3 +100,19 @@ def test_journals_are_read_as_they_are_now_whatever_snapshot_is_looked_at(wanted
     ingest(wanted)
     with connect(open_lake(wanted.lake), first["snapshot_id"]) as connection:
         assert connection.sql("select count(distinct run_id) from runs").fetchall() == [(2,)]
+
+
+def with_texts_cut_short(batch):
+    kept = keep_staged(batch)
+    units = kept.tables["units"]
+    cut = pc.utf8_slice_codeunits(units["show_text"], 0, -1)
+    place = units.schema.get_field_index("show_text")
+    return replace(kept, tables={**kept.tables, "units": units.set_column(place, units.schema.field(place), cut)})
+
+
+def test_the_only_conversation_of_a_file_is_audited_like_any_other(tmp_path, wanted, monkeypatch):
+    source = write_conversations(tmp_path / "one.jsonl", [conversation("only", 8)])
+    monkeypatch.setattr("transforms.lake.bundle.keep_staged", with_texts_cut_short)
+    with pytest.raises(AuditError, match="rebuild: "):
+        ingest(replace(wanted, sources=(str(source),)))
+    assert open_lake(wanted.lake).snapshots().num_rows == 0

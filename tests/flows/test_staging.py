@@ -193,13 +193,13 @@ def test_a_representation_stored_with_other_settings_is_refused_by_its_name(tmp_
     assert open_lake(str(tmp_path / "lake")).snapshots().num_rows == 1
 
 
-def test_new_turns_leave_the_questions_that_were_not_read_again(tmp_path):
+def test_new_turns_take_the_questions_that_were_not_read_again_with_them(tmp_path):
     first = conversation("c", 6) | {"questions": [{"text": "who?", "answer": "Ann", "evidence": ["t1"]}]}
     ingest(settings(tmp_path, write_conversations(tmp_path / "first.jsonl", [first])))
     made = ingest(settings(tmp_path, write_conversations(tmp_path / "grown.jsonl", [conversation("c", 8)])))
     assert made["counts"]["conversations"]["replaced"] == 1
-    assert made["stale"] == []
+    assert made["stale"] == ["questions:official"]
     snapshot = open_lake(str(tmp_path / "lake")).snapshot()
-    assert snapshot.read("questions").num_rows == snapshot.read("evidence").num_rows == 1
-    assert "questions:official" in snapshot.read("parts")["part"].to_pylist()
+    assert snapshot.read("questions").num_rows == snapshot.read("evidence").num_rows == 0
+    assert "questions:official" not in snapshot.read("parts")["part"].to_pylist()
     assert_sound(tmp_path / "lake")

@@ -172,13 +172,13 @@ def open_lake(uri: str, *, create: bool = False) -> Lake:
     lake = Lake(root)
     if DeltaTable.is_deltatable(str(lake.table_path(SNAPSHOTS.name))):
         return lake
-    if not create:
-        raise NotFoundError(f"lake={uri} does not exist", hint="memlake ingest SOURCE --corpus NAME creates it")
     if any(DeltaTable.is_deltatable(str(path)) for path in (root / "parquet").glob("*")):
         raise LakeCorruptError(
             f"lake={uri} has tables and no snapshots: parquet/snapshots is missing or its log is",
             hint="put parquet/snapshots back from a copy, or choose a new folder with --lake",
         )
+    if not create:
+        raise NotFoundError(f"lake={uri} does not exist", hint="memlake ingest SOURCE --corpus NAME creates it")
     known = {"parquet", "lance", "staged", "lock", "lock.guard"}
     if root.exists() and (not root.is_dir() or {entry.name for entry in root.iterdir()} - known):
         raise UsageError(f"lake={uri} is not a lake and not empty", hint="choose an empty or a new folder with --lake")

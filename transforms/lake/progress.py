@@ -3,24 +3,23 @@
 import os
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-
-import pyarrow.compute as pc
 
 from transforms.batch import Batch
 
 # A run whose folder nothing has touched for so long does not live.
 _ABANDONED_S = 24 * 3600.0
+_WRITE_EVERY_S = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How far a run is."""
+    """How far a run is: shards read to their end, turns, and the share of all input that was read (0 to 1)."""
 
     shards: int
     turns: int
-    characters: int
+    share: float
 
 
 @dataclass(slots=True)
@@ -30,7 +29,7 @@ class Progress:
     staged: Path
     run_id: str
     _turns: int = 0
-    _characters: int = 0
+    _read: dict[int, int] = field(default_factory=dict)
     _written: float = 0.0
 
     @property
@@ -45,9 +44,15 @@ class Progress:
                 shutil.rmtree(old, ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True)
 
-    def name_shard(self, index: int, name: str) -> None:
-        """Note the name of a shard's manifest, which only its reader knows."""
+    def name_shard(self, index: int, name: str, size: int) -> None:
+        """Note the name of a shard's manifest, which only its reader knows, and the bytes of its input."""
         (self.folder / f"{index}.shard").write_text(name)
+        self._put(f"{index}.size", str(size))
+
+    def read(self, index: int, position: int) -> None:
+        """Note how many bytes of a shard's input were read; written at most a few times a second."""
+        self._read[index] = position
+        self._write_at_times()
 
     def finish_shard(self, index: int) -> None:
         """Note that a shard was read to its end."""
@@ -59,25 +64,31 @@ class Progress:
         turns = batch.tables.get("turns")
         if turns is not None and turns.num_rows:
             self._turns += turns.num_rows
-            self._characters += pc.sum(pc.subtract(turns["char_end"], turns["char_start"])).as_py()
-        if time.monotonic() - self._written > 0.3:
-            self._write()
+        self._write_at_times()
 
     def add_turns(self, turns: int) -> None:
         """Count turns that a first job gathered."""
         self._turns += turns
+        self._write_at_times()
 
     def names(self, shards: int) -> list[str]:
         """The manifest names of shards 0 to n - 1, as their readers noted them."""
         return [(self.folder / f"{index}.shard").read_text() for index in range(shards)]
 
-    def done(self) -> Done:
-        """How far all workers are together."""
-        turns = characters = 0
-        for file in self.folder.glob("*.rows"):
-            first, second = (file.read_text().split() or ["0", "0"])[:2]
-            turns, characters = turns + int(first), characters + int(second)
-        return Done(len(list(self.folder.glob("*.done"))), turns, characters)
+    def done(self, shards: int) -> Done:
+        """How far all workers are together, of so many shards; one that nobody has begun counts as an average one."""
+        sizes, read = self._numbers("size"), self._numbers("read")
+        finished = {int(file.stem) for file in self.folder.glob("*.done")}
+        turns = sum(int(file.read_text() or 0) for file in self.folder.glob("*.rows"))
+        known = sum(sizes.values())
+        # A shard of no bytes at all still is a shard to be done.
+        share = len(finished) / shards if shards else 1.0
+        if known:
+            bytes_read = sum(
+                size if index in finished else min(read.get(index, 0), size) for index, size in sizes.items()
+            )
+            share = bytes_read / (known * max(shards, len(sizes)) / len(sizes))
+        return Done(len(finished), turns, min(share, 1.0))
 
     def close(self) -> None:
         """Remove the notes."""
@@ -88,7 +99,19 @@ class Progress:
 
     def _write(self) -> None:
         self._written = time.monotonic()
-        file = self.folder / f"{os.getpid()}-{id(self)}.rows"
-        part = file.with_suffix(".tmp")
-        part.write_text(f"{self._turns} {self._characters}")
-        part.replace(file)
+        self._put(f"{os.getpid()}-{id(self)}.rows", str(self._turns))
+        for index, position in self._read.items():
+            self._put(f"{index}.read", str(position))
+
+    def _write_at_times(self) -> None:
+        if time.monotonic() - self._written > _WRITE_EVERY_S:
+            self._write()
+
+    def _put(self, name: str, text: str) -> None:
+        """Write a note at once: the driver may look at any moment."""
+        part = self.folder / f"{name}-{os.getpid()}-{id(self)}.tmp"
+        part.write_text(text)
+        part.replace(self.folder / name)
+
+    def _numbers(self, suffix: str) -> dict[int, int]:
+        return {int(file.stem): int(file.read_text()) for file in self.folder.glob(f"*.{suffix}")}

@@ -12,8 +12,9 @@ from schemas.table import STRING, Table
 from transforms.batch import PARTS_SEEN, Batch
 from transforms.lake.known import Known, seen
 from transforms.read.conversation import Conversation, DeadLetter, ReadOptions
-from transforms.read.formats import REVISIONS, read_source
+from transforms.read.formats import REVISIONS
 from transforms.read.gather import PARTIAL, gather
+from transforms.read.shard_sources import OnRead, ignore, read_sources
 from transforms.read.tabulate import tabulate
 from transforms.shard import Shard
 
@@ -26,7 +27,9 @@ class BucketGoneError(Exception):
     """A run over the same files has cleared away what was gathered; the commit finds the manifest missing."""
 
 
-def read_batches(shard: Shard, name: str, known: Known, options: ReadOptions) -> Iterator[Batch]:
+def read_batches(
+    shard: Shard, name: str, known: Known, options: ReadOptions, on_read: OnRead = ignore
+) -> Iterator[Batch]:
     """Yield a shard's batches and last a closing one, which says how many came before it.
 
     A conversation that stands twice in a shard in different versions is yielded again under a shard name of its own
@@ -34,10 +37,11 @@ def read_batches(shard: Shard, name: str, known: Known, options: ReadOptions) ->
 
     Args:
         name: the shard's name, from `shard.name()`.
+        on_read: told how many bytes of the shard's input were read.
     """
     rivals: list[Batch] = []
     count = 0
-    for batch in _batches(shard, name, known, options):
+    for batch in _batches(shard, name, known, options, on_read):
         if batch.shard == name:
             count += 1
             yield batch
@@ -49,11 +53,10 @@ def read_batches(shard: Shard, name: str, known: Known, options: ReadOptions) ->
     yield Batch(name, total=count, rivals=len(rivals))
 
 
-def _batches(shard: Shard, name: str, known: Known, options: ReadOptions) -> Iterator[Batch]:
+def _batches(shard: Shard, name: str, known: Known, options: ReadOptions, on_read: OnRead) -> Iterator[Batch]:
     root = Path(known.lake)
     if shard.kind == "source":
-        items = (item for source in shard.sources for item in read_source(source, shard.format, options))
-        yield from _cut(items, name, known)
+        yield from _cut(read_sources(shard, options, on_read), name, known)
     elif shard.kind == "bucket":
         try:
             rows = pa.concat_tables([pq.read_table(root / file, schema=PARTIAL) for file in shard.files])
@@ -62,10 +65,13 @@ def _batches(shard: Shard, name: str, known: Known, options: ReadOptions) -> Ite
         yield from _cut(gather(rows), name, known)
     else:
         table = TURNS if shard.kind == "turns" else UNITS
+        done = 0
         for file in shard.files:
             for rows in _whole_conversations(root / file, table):
                 parts = _stored_parts(rows, table, known)
                 yield Batch(name, tables={table.name: rows}, parts=parts, seen=_count_stored(rows, table))
+            done += (root / file).stat().st_size
+            on_read(done)
 
 
 def _cut(items: Iterable[Conversation | DeadLetter], name: str, known: Known) -> Iterator[Batch]:

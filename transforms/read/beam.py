@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import apache_beam as beam
@@ -26,13 +27,13 @@ class _ReadShardFn(beam.DoFn):
         root = Path(self.known.lake)
         progress = Progress(root / "staged", self.run_id)
         name = shard.name()
-        progress.name_shard(shard.index, name)
+        progress.name_shard(shard.index, name, shard.size(root))
         if finished_shards(root, name):
             count("shards_skipped")
             progress.finish_shard(shard.index)
             return
         with suppress(BucketGoneError):
-            for batch in read_batches(shard, name, self.known, self.options):
+            for batch in read_batches(shard, name, self.known, self.options, partial(progress.read, shard.index)):
                 count("batches")
                 for what, number in batch.seen.items():
                     count(what, number)

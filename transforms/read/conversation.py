@@ -70,7 +70,8 @@ class Conversation:
     """A conversation, its turns as parallel lists (one entry a turn, in order).
 
     `session` indexes `sessions` and never decreases; `said_at` is UTC microseconds or None; `source_chars` counts the
-    leading code points of `text` that are the source's own. Texts hold no lone surrogate and are never blank.
+    leading code points of `text` that are the source's own. Texts hold no lone surrogate and are never blank. `position`
+    is the byte where the block of lines begins that it stands in; 0 in formats of whole files.
 
     Readers of layout 'turn_lines' yield *partial* conversations, several for one conversation_id, each with the turns of
     some 8 MiB of input: in source order (so `session` may decrease), `position` says where in the source they stand,

@@ -3,6 +3,7 @@
 import json
 import secrets
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,8 +21,8 @@ from transforms.lake.manifest import (
 )
 from transforms.lake.progress import Progress
 from transforms.read.conversation import Conversation, DeadLetter, ReadOptions
-from transforms.read.formats import read_source
 from transforms.read.gather import PARTIAL, bucket_of, partial_rows
+from transforms.read.shard_sources import read_sources
 from transforms.shard import Shard
 
 SUFFIX = ".gathered.json"
@@ -51,7 +52,7 @@ def gather_shard(shard: Shard, *, lake: str, options: ReadOptions, buckets: int,
     staged = Path(lake) / "staged"
     progress = Progress(staged, run_id)
     name = shard.name()
-    progress.name_shard(shard.index, name)
+    progress.name_shard(shard.index, name, shard.size(Path(lake)))
     found = read_gathered(staged, name)
     if found is not None and not found.is_whole(staged):
         drop_gathered(staged, found)
@@ -67,18 +68,18 @@ def _gather(shard: Shard, name: str, staged: Path, options: ReadOptions, buckets
     dead: list[DeadLetter] = []
     held: list[Conversation] = []
     turns = 0
-    for source in shard.sources:
-        for item in read_source(source, shard.format, options):
-            if isinstance(item, DeadLetter):
-                dead.append(item)
-                continue
-            held.append(item)
-            turns += len(item.text)
-            if turns >= _HELD_TURNS:
-                files.write(partial_rows(held))
-                progress.add_turns(turns)
-                held, turns = [], 0
+    for item in read_sources(shard, options, partial(progress.read, shard.index)):
+        if isinstance(item, DeadLetter):
+            dead.append(item)
+            continue
+        held.append(item)
+        turns += len(item.text)
+        if turns >= _HELD_TURNS:
+            files.write(partial_rows(held))
+            progress.add_turns(turns)
+            held, turns = [], 0
     files.write(partial_rows(held))
+    progress.add_turns(turns)
     files.close()
     beside = (write_beside(staged, dead_rows(dead), "dead"),) if dead else ()
     note = {"shard": name, "files": {str(number): file for number, file in files.names.items()}, "dead": beside}

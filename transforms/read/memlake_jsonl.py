@@ -67,7 +67,10 @@ class MemlakeConversations:
         for batch in read_objects(source, block_bytes=LINE_BLOCK_BYTES):
             yield from batch.letters
             for record, index in zip(batch.objects, batch.indices, strict=True):
-                yield from self._conversation(record, source.uri, batch.numbers.of, index)
+                for item in self._conversation(record, source.uri, batch.numbers.of, index):
+                    if isinstance(item, Conversation):
+                        item.position = batch.offset
+                    yield item
 
     def _conversation(
         self, record: dict[str, Any], uri: str, line_of: Any, index: int

@@ -48,6 +48,7 @@ class OpenAIChat:
                     letter.position = batch.numbers.of(index)
                     yield letter
                 if made is not None:
+                    made.position = batch.offset
                     yield made
 
     def _conversation(self, record: dict[str, Any], uri: str) -> tuple[Conversation | None, list[DeadLetter]]:

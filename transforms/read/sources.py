@@ -103,6 +103,20 @@ def plan_shards(
     return shards
 
 
+def source_bytes(source: Source) -> int:
+    """How many bytes a source has; 0 when nobody can tell."""
+    if source.end is not None:
+        return source.end - source.start
+    path = local_path(source.uri)
+    try:
+        if path is not None:
+            return path.stat().st_size - source.start
+        system, name = remote(source.uri)
+        return (system.get_file_info(name).size or source.start) - source.start
+    except OSError:
+        return 0
+
+
 def shard_digest(sources: Sequence[Source]) -> str:
     """128-bit blake2b of a shard's bytes as 32 hexadecimal digits: of whole files, or of the lines that start in a range.
 

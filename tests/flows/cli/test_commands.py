@@ -41,17 +41,27 @@ def test_verify_finds_a_file_that_is_gone_and_ends_with_4(memlake: Memlake, lake
 
 def test_a_tag_a_restore_and_a_diff_tell_one_story(memlake: Memlake, lake: Path):
     before = found(memlake, "snapshots", "tag", "before")["snapshot_id"]
-    after = found(memlake, "forget", "ana", "--corpus", "small")["snapshot_id"]
-    assert found(memlake, "sql", "select count(*) as n from turns") == [{"n": 1}]
-    assert found(memlake, "sql", "select count(*) as n from turns", "--at", "before") == [{"n": 4}]
+    after = found(memlake, "represent", "sentences", "--corpus", "small", "--embedder", "none")["snapshot_id"]
+    count = "select count(distinct representation) as n from units"
+    assert found(memlake, "sql", count) == [{"n": 3}]
+    assert found(memlake, "sql", count, "--at", "before") == [{"n": 2}]
     changed = found(memlake, "snapshots", "diff", "before")
     assert (changed["old"], changed["new"]) == (before, after)
-    assert {"table": "turns", "rows_old": 4, "rows_new": 1} in changed["tables"]
-    assert {"corpus": "small", "part": "turns", "change": "removed", "conversations": 1} in changed["parts"]
+    assert {"corpus": "small", "part": "units:sentences", "change": "added", "conversations": 2} in changed["parts"]
     restored = found(memlake, "snapshots", "restore", "before")
     assert restored["restored_snapshot_id"] == before
-    assert found(memlake, "sql", "select count(*) as n from turns") == [{"n": 4}]
+    assert found(memlake, "sql", count) == [{"n": 2}]
     assert [row["tags"] for row in found(memlake, "snapshots", "ls")] == [["before"], [], []]
+
+
+def test_a_restore_brings_no_forgotten_conversation_back(memlake: Memlake, lake: Path):
+    found(memlake, "snapshots", "tag", "before")
+    found(memlake, "forget", "ana", "--corpus", "small")
+    refused = memlake("snapshots", "restore", "before", "--json")
+    assert refused.returncode == 2
+    assert "forgotten" in json.loads(refused.stdout)["error"]["message"]
+    assert found(memlake, "sql", "select count(*) as n from turns") == [{"n": 1}]
+    assert found(memlake, "sql", "select count(*) as n from turns", "--at", "before") == [{"n": 4}]
 
 
 def test_a_forgotten_conversation_stays_away(memlake: Memlake, lake: Path, made_lake: Path):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from flows.cli.remedies import remedy
 from flows.config import lake_flag
 
 Memlake = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -68,15 +69,16 @@ def test_the_advice_for_what_is_stale_makes_it_again(memlake: Memlake, tmp_path:
     assert told.returncode == 0
     said = {line.split(" ")[0]: line.rpartition("again: ")[2] for line in told.stdout.splitlines() if "again: " in line}
     assert said["questions:official"] == "ingest a source that brings them"
-    assert said["units:my-notes"] == "ingest the source again that supplied them"
+    assert said["units:my-notes"] == "ingest the source again that supplied its units"
+    assert said["vectors:my-notes__static"] == said["units:my-notes"]
     commands = advice(told.stdout)
     assert {command[0] for command in commands} == {"represent", "embed"}
     for command in sorted(commands, key=lambda command: command[0] == "embed"):
         done = memlake(*command)
-        if "my-notes" in command:
-            continue
         assert done.returncode == 0, done.stderr
-    query = "select part, count(*)::int as n from parts where part like '%turns%' or part like '%chunks-s20%' group by part"
+    query = (
+        "select part, count(*)::int as n from parts where part like '%turns%' or part like '%chunks-s20%' group by part"
+    )
     parts = json.loads(memlake("sql", query, "--json", *where).stdout)
     assert {row["part"] for row in parts} == {
         "turns", "units:turns", "units:chunks-s20", "vectors:turns__static", "vectors:chunks-s20__static"
@@ -91,3 +93,9 @@ def test_the_lake_is_named_in_a_command_only_where_it_would_not_be_found(tmp_pat
     monkeypatch.setenv("MEMLAKE_LAKE", "an odd place")
     assert lake_flag("an odd place") == ""
     assert lake_flag("./lake") == " --lake ./lake"
+
+
+def test_what_is_stale_in_another_corpus_is_made_again_there():
+    stale = "vectors:chunks__static of corpus b"
+    command = "memlake embed --corpus b --representations chunks --embedder static --lake 'a lake'"
+    assert remedy(stale, among=[stale], corpus="a", lake="a lake") == command

@@ -1,5 +1,9 @@
 """Snapshots, tags, restore, and DuckDB over them."""
 
+import shutil
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from schemas import ALL
@@ -104,3 +108,15 @@ def test_verify_looks_at_every_conversation(shards):
     found = {finding.audit: finding for finding in verify(shards.lake)}
     assert found["turn_spans"].rows == 3
     assert found["files"].rows == found["keys"].rows == 0
+
+
+@pytest.mark.parametrize(("name", "sibling"), [("lake*", "lakes"), ("lake?", "lakes"), ("lake[s]", "lakes")])
+def test_a_lake_whose_path_read_as_a_pattern_is_anothers_reads_only_its_own_files(tmp_path, shards, name, sibling):
+    shards.publish(shards.stage("one", {"a": ["one", "two"]}))
+    for copy in (name, sibling):
+        shutil.copytree(shards.lake.root, tmp_path / copy)
+    for file in open_lake(str(tmp_path / sibling)).snapshot().files("turns"):
+        rows = pq.read_table(file, partitioning=None)
+        pq.write_table(pa.concat_tables([rows] * 5), file)
+    with connect(open_lake(str(tmp_path / name))) as connection:
+        assert count(connection, "turns") == 2

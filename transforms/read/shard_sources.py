@@ -1,0 +1,35 @@
+"""The conversations of a shard of sources, one file or range after another, and how far the reading is."""
+
+from collections.abc import Callable, Iterator
+
+from transforms.read.conversation import Conversation, DeadLetter, ReadOptions
+from transforms.read.formats import read_source
+from transforms.read.sources import source_bytes
+from transforms.shard import Shard
+
+OnRead = Callable[[int], None]
+
+
+def ignore(position: int) -> None:
+    """Tell nobody."""
+
+
+def read_sources(shard: Shard, options: ReadOptions, on_read: OnRead = ignore) -> Iterator[Conversation | DeadLetter]:
+    """Yield what stands in a shard's sources.
+
+    Args:
+        on_read: told the bytes of the shard that were read, growing up to the shard's size: by the blocks of formats of
+            lines, by whole files of others.
+    """
+    before = told = 0
+    for source in shard.sources:
+        for item in read_source(source, shard.format, options):
+            if isinstance(item, Conversation):
+                position = before + max(item.position - source.start, 0)
+                if position > told:
+                    told = position
+                    on_read(position)
+            yield item
+        before += source_bytes(source)
+        told = max(told, before)
+        on_read(told)
