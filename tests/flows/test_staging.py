@@ -10,6 +10,7 @@ from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations
 
 from flows import landing
+from flows.forget import ForgetSettings, forget
 from flows.ingest import ingest
 from flows.planning import plan_files
 from flows.settings import IngestSettings
@@ -203,3 +204,11 @@ def test_new_turns_take_the_questions_that_were_not_read_again_with_them(tmp_pat
     assert snapshot.read("questions").num_rows == snapshot.read("evidence").num_rows == 0
     assert "questions:official" not in snapshot.read("parts")["part"].to_pylist()
     assert_sound(tmp_path / "lake")
+
+
+def test_a_forgotten_conversation_is_not_made_again(tmp_path, source):
+    ingest(settings(tmp_path, source))
+    forget(ForgetSettings(str(tmp_path / "lake"), "c", "c1"))
+    before = data_files(tmp_path / "lake")
+    assert ingest(settings(tmp_path, source))["snapshot_id"] is None
+    assert data_files(tmp_path / "lake") == before

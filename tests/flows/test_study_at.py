@@ -1,12 +1,25 @@
-"""A study reads one snapshot, the one that it was told, and says which."""
+"""A study reads one snapshot, the one that it was told, says which, and waits for the lock as long as it was told."""
+
+import pytest
 
 from sample_chats import conversation, write_conversations
 
 from flows.ingest import ingest
 from flows.settings import IngestSettings
 from flows.study import StudySettings, run_study
+from transforms.errors import LakeBusyError
 from transforms.lake.connect import connect
 from transforms.lake.lake import open_lake
+
+
+@pytest.fixture
+def study(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(
+        'name = "s"\ncorpus = "c"\n[cutoffs]\nk = [1]\n'
+        '[[cells]]\nname = "t"\nrepresentations = ["turns"]\nplan = "lexical"\n'
+    )
+    return path
 
 
 def asked(name: str, place: int = 0) -> dict[str, object]:
@@ -16,12 +29,7 @@ def asked(name: str, place: int = 0) -> dict[str, object]:
     return made | {"questions": [question]}
 
 
-def test_a_study_at_an_older_snapshot_sees_nothing_that_came_later(tmp_path):
-    study = tmp_path / "study.toml"
-    study.write_text(
-        'name = "s"\ncorpus = "c"\n[cutoffs]\nk = [1]\n'
-        '[[cells]]\nname = "t"\nrepresentations = ["turns"]\nplan = "lexical"\n'
-    )
+def test_a_study_at_an_older_snapshot_sees_nothing_that_came_later(tmp_path, study):
     made = []
     for names in ("a", "ab"):
         source = write_conversations(tmp_path / f"{names}.jsonl", [asked(name) for name in names])
@@ -40,3 +48,10 @@ def test_a_study_at_an_older_snapshot_sees_nothing_that_came_later(tmp_path):
                 "select count(distinct conversation_id) from contexts where run_id = $1", [run["run_id"]]
             )
             assert seen.fetchall() == [(questions,)]
+
+
+def test_a_study_waits_for_the_lock_as_long_as_was_said(tmp_path, study):
+    source = write_conversations(tmp_path / "a.jsonl", [asked("a")])
+    ingest(IngestSettings(str(tmp_path / "lake"), "c", (str(source),), representations=("turns",), embedder="none"))
+    with open_lake(str(tmp_path / "lake")).lock("other"), pytest.raises(LakeBusyError, match="waited 0 s"):
+        run_study(StudySettings(str(tmp_path / "lake"), str(study), lock_timeout_s=0.0))

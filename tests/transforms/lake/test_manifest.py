@@ -1,5 +1,6 @@
 """Manifests: put once, trusted only while their files are there, and the loser of two attempts leaves nothing."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,8 +61,16 @@ def test_no_manifest_is_put_while_a_batch_is_missing(lake: Lake, shards, total: 
     assert read_manifest(lake.staged, "shard") is None
 
 
+def cut_short(file: Path) -> None:
+    """What a full disk or a loss of power leaves of a file."""
+    file.write_bytes(file.read_bytes()[:-9])
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, cut_short])
 @pytest.mark.parametrize("kind", ["turns", "vectors", "parts", "dead"])
-def test_a_shard_is_finished_only_while_every_file_of_its_manifest_is_there(lake: Lake, shards, kind: str):
+def test_a_shard_is_finished_only_while_every_file_of_its_manifest_is_there_and_whole(
+    lake: Lake, shards, kind: str, harm: Callable[[Path], None]
+):
     manifest = write_manifest(lake.root, "c", "shard", [bundle_of(lake, shards)])
     assert finished_shards(lake.root, "shard") == ["shard"]
     [file] = {
@@ -70,7 +79,7 @@ def test_a_shard_is_finished_only_while_every_file_of_its_manifest_is_there(lake
         "parts": [lake.staged / name for name in manifest.parts],
         "dead": [lake.staged / name for name in manifest.dead],
     }[kind]
-    file.unlink()
+    harm(file)
     assert not manifest.is_whole(lake.root)
     assert finished_shards(lake.root, "shard") == []
 

@@ -245,3 +245,14 @@ def test_of_versions_that_hold_the_same_turns_the_one_that_the_lake_has_stays(sh
     again = [shards.stage("two", {}, unchanged=held), shards.stage("three", other)]
     assert shards.publish(*again[::order]).snapshot_id is None
     assert shards.contents() == held
+
+
+def test_what_was_staged_before_its_conversation_was_forgotten_does_not_land(shards):
+    shards.publish(shards.stage("one", {"a": ["one"], "b": ["two"]}))
+    shards.stage("two", {"a": ["changed"], "c": ["new"]})
+    forget(shards.lake, "c", "a", run_id="r", audit=lambda *_: {})
+    shards.publish("two")
+    snapshot = shards.lake.snapshot()
+    for table in ("conversations", "turns", "units"):
+        assert sorted(snapshot.read(table)["conversation_id"].to_pylist()) == ["b", "c"], table
+    assert sorted(snapshot.lance_table("turns__test").to_table()["conversation_id"].to_pylist()) == ["b", "c"]
