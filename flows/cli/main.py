@@ -3,6 +3,7 @@
 Exit codes: 0 ok, 1 failure, 2 usage, 3 more dead letters than allowed, 4 an audit or gate failed, 130 interrupted.
 """
 
+import contextlib
 import logging
 import os
 import signal
@@ -109,5 +110,13 @@ def _interrupted(*, as_json: bool) -> int:
 
 
 def main() -> None:
-    """Entry point of the installed command."""
-    sys.exit(run(sys.argv[1:]))
+    """Entry point of the installed command.
+
+    The process ends here and now: native threads of DuckDB, Lance and Arrow may still be there, and the interpreter's
+    tear-down under them has aborted commands (exit code 134) whose work was done.
+    """
+    code = run(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)

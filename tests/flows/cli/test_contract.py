@@ -196,3 +196,21 @@ def test_help_imports_nothing_heavy(bare_environment: dict[str, str]):
     )  # fmt: skip
     loaded = {name.split(".")[0] for name in done.stdout.splitlines()[-1].split()}
     assert not loaded & {"pyarrow", "duckdb", "lance", "deltalake", "apache_beam", "prefect", "numpy", "pydantic"}
+
+
+def test_a_command_ends_when_its_work_is_done_whatever_threads_are_left(tmp_path: Path):
+    code = (
+        "import sys, threading, time; threading.Thread(target=time.sleep, args=(60,)).start(); "
+        "sys.argv = ['memlake', '--version']; from flows.cli.main import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip()
