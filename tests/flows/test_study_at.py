@@ -1,7 +1,6 @@
 """A study reads one snapshot, the one that it was told, says which, and waits for the lock as long as it was told."""
 
 import pytest
-
 from sample_chats import conversation, write_conversations
 
 from flows.ingest import ingest

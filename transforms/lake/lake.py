@@ -111,7 +111,12 @@ class Lake:
         return dict(zip(rows["tag"].to_pylist(), rows["snapshot_id"].to_pylist(), strict=True))
 
     def tag(self, name: str, at: str = "latest", *, run_id: str = "tag", lock_timeout_s: float = 60.0) -> Snapshot:
-        """Give a snapshot a name, taking the name away from any other."""
+        """Give a snapshot a name, taking the name away from any other.
+
+        Raises:
+            UsageError, NotFoundError: the name is none, or there is no such snapshot.
+            LakeBusyError, LakeConflictError: another writer was there; the tags are as they were.
+        """
         check_name("tag", name)
         if name == "latest":
             raise UsageError("tag='latest' always names the newest snapshot", hint="choose another tag")
@@ -120,7 +125,13 @@ class Lake:
             held = self.open_table(TAGS)
             kept = [row for row in held.to_pyarrow_table().to_pylist() if row["tag"] != name]
             new = {"tag": name, "snapshot_id": snapshot.snapshot_id, "created_at": datetime.now(UTC)}
-            write_deltalake(held, TAGS.rows([*kept, new]), mode="overwrite", commit_properties=FENCED)
+            try:
+                write_deltalake(held, TAGS.rows([*kept, new]), mode="overwrite", commit_properties=FENCED)
+            except DeltaError as error:
+                raise LakeConflictError(
+                    f"another writer changed the tags of lake={self.uri} meanwhile: {error}",
+                    hint="run the command again",
+                ) from error
         return snapshot
 
     @contextmanager
