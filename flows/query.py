@@ -167,9 +167,17 @@ def _relation(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping
         for name, table, column in _NAMED.findall(query):
             if bound.get(name) is not None:
                 _check_named(connection, name, bound[name], table, column)
-        return connection.sql(query, params=bound)
+        relation = connection.sql(query, params=bound)
     except duckdb.Error as error:
         raise _plain(connection, error) from error
+    names = relation.columns
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        # A row object, and a file's schema, can hold only one of them.
+        raise UsageError(
+            f"the query has several columns named {', '.join(twice)}",
+            hint="give each its own name: select a.x as a_x, b.x",
+        )
+    return relation
 
 
 def _check_named(connection: duckdb.DuckDBPyConnection, name: str, value: str | None, table: str, column: str) -> None:

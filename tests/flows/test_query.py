@@ -153,3 +153,11 @@ def test_a_failed_query_leaves_the_old_file_and_nothing_else(connection: duckdb.
 def test_an_unknown_suffix_is_refused_before_anything_runs(connection: duckdb.DuckDBPyConnection, tmp_path: Path):
     with pytest.raises(UsageError, match=r"suffix '\.xlsx' is unknown; allowed: \.csv, \.json, \.parquet"):
         write(connection, "select 1", {}, tmp_path / "out.xlsx")
+
+
+@pytest.mark.parametrize("query", ["select 1 as a, 2 as a", "from turns as one join turns as two on true"])
+def test_columns_of_one_name_are_refused_since_a_row_object_would_lose_one(connection, tmp_path, query):
+    with pytest.raises(UsageError, match="several columns named"):
+        fetch(connection, query, {})
+    with pytest.raises(UsageError, match="several columns named"):
+        write(connection, query, {}, tmp_path / "out.json")
