@@ -57,13 +57,6 @@ def tabulate(
     }
 
 
-def canonical_texts(turns: pa.Table) -> list[str]:
-    """The canonical text of each conversation in rows of whole conversations, sorted by (conversation_id, ordinal)."""
-    lines = pc.binary_join_element_wise(turns["speaker"], turns["text"], ": ").to_pylist()
-    starts = np.flatnonzero(turns["ordinal"].to_numpy() == 0).tolist()
-    return ["\n".join(lines[start:end]) for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
-
-
 def turns_hash(conversation: Conversation, revision: int) -> str:
     """128-bit blake2b over the canonical columns of a conversation's turns and the revision of its reader."""
     c = conversation

@@ -5,10 +5,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from canonical import canonical_texts
 from hypothesis import strategies as st
 
 from transforms.read.conversation import Conversation, Session
-from transforms.read.tabulate import canonical_texts, tabulate
+from transforms.read.tabulate import tabulate
 
 # conversation id -> its sessions: (label, [(speaker, text), ...])
 Talk = Mapping[str, Sequence[tuple[str | None, Sequence[tuple[str, str]]]]]
