@@ -7,6 +7,7 @@ from schemas.contexts import CONTEXTS
 from schemas.conversations import CONVERSATIONS
 from schemas.dead_letters import DEAD_LETTERS
 from schemas.evidence import EVIDENCE
+from schemas.extractions import EXTRACTIONS
 from schemas.judgements import JUDGEMENTS
 from schemas.links import LINKS
 from schemas.losses import LOSSES
@@ -26,7 +27,7 @@ from schemas.units import UNITS
 
 # In the order in which a reader meets them: the record, what is remembered, what is asked, what was found, the books.
 ALL = (
-    CONVERSATIONS, TURNS, REPRESENTATIONS, UNITS, PROVENANCE, LINKS, QUESTIONS, EVIDENCE,
+    CONVERSATIONS, TURNS, REPRESENTATIONS, UNITS, PROVENANCE, LINKS, EXTRACTIONS, QUESTIONS, EVIDENCE,
     CELLS, RETRIEVALS, CONTEXTS, ANSWERS, JUDGEMENTS, SCORES, STATISTICS, LOSSES,
     CALLS, DEAD_LETTERS, RUNS, PARTS, SNAPSHOTS, TAGS,
 )  # fmt: skip

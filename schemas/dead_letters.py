@@ -17,6 +17,9 @@ DEAD_LETTERS = Table(
         column("source_uri", STRING, "the file or table"),
         column("position", INT, "line (from 1) or item (from 0) in it; null when the whole is meant", null=True),
         column("error", STRING, "what was wrong, in one line"),
+        column(
+            "payload", STRING, "the thing itself where it stands nowhere else, such as a model's raw reply", later=True
+        ),
         column("logged_at", TIME, "when it was met"),
     ),
 )

@@ -17,8 +17,11 @@ RETRIEVALS = Table(
         column("rank", INT, "place in the ranked list, from 1"),
         column("representation", STRING, "the representation of the unit"),
         column("unit_id", STRING, "the unit"),
-        column("score", pa.float32(), "the final score; ties are broken by unit_id ascending"),
+        column("score", pa.float32(), "what it was ranked by, before a reranker; ties by unit_id ascending"),
         column("dense", pa.float32(), "the dense part: cosine of question and unit", null=True),
         column("lexical", pa.float32(), "the lexical part: BM25 before scaling", null=True),
+        column("sparse", pa.float32(), "the sparse part: sum over shared tokens of weight times weight", later=True),
+        column("multi", pa.float32(), "the multi-vector part: mean of each question token's best cosine", later=True),
+        column("rerank", pa.float32(), "the reranker's score of those it was shown; they lead, by it", later=True),
     ),
 )

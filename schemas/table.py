@@ -14,9 +14,10 @@ TIME = pa.timestamp("us", tz="UTC")
 STRINGS = pa.list_(pa.field("element", pa.string(), nullable=False))
 
 
-def column(name: str, kind: pa.DataType, description: str, *, null: bool = False) -> pa.Field:
-    """Declare one column; `null=True` allows missing values."""
-    return pa.field(name, kind, nullable=null, metadata={"description": description})
+def column(name: str, kind: pa.DataType, description: str, *, null: bool = False, later: bool = False) -> pa.Field:
+    """Declare one column; `null=True` allows missing values, `later=True` files of before that do not have it at all."""
+    metadata = {"description": description} | ({"later": "true"} if later else {})
+    return pa.field(name, kind, nullable=null or later, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ class Table:
     def stored_schema(self) -> pa.Schema:
         """The schema of one Parquet file: without the partition columns, which its path names."""
         return pa.schema([f for f in self.columns if f.name not in self.partition_by])
+
+    @property
+    def has_later_columns(self) -> bool:
+        """Whether older files may lack a column."""
+        return any(b"later" in (field.metadata or {}) for field in self.columns)
 
     def description(self, name: str) -> str:
         """The sentence that describes one column."""

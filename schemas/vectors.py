@@ -1,15 +1,29 @@
 """Lance tables: one a representation and embedder, derived from units and rebuilt from them at will."""
 
+import re
+from hashlib import blake2b
+
 import pyarrow as pa
 
 from schemas.table import STRING, column
 
 # Declares the key, without which two handles that upsert the same row leave it twice (lancedb#3377).
 _KEY = {"lance-schema:unenforced-primary-key": "true"}
+# Kinds that stand for no model of their own: whose checkpoint it is belongs to the name.
+_ANY_CHECKPOINT = ("flag", "sentence")
+_OPTIONS = re.compile(r"(,[a-z_]+=[A-Za-z0-9.]+)+$")
+_LONGEST_NAME = 60
 
 
-def vectors_schema(*, embedder: str, model: str, revision: str, dimension: int, normalised: bool) -> pa.Schema:
-    """Lance schema of unit vectors, shape (n, dimension) float32; what made them stands in its metadata."""
+def vectors_schema(
+    *, embedder: str, model: str, revision: str, dimension: int, normalised: bool, sparse: bool = False, multi: int = 0
+) -> pa.Schema:
+    """Lance schema of unit vectors, shape (n, dimension) float32; what made them stands in its metadata.
+
+    Args:
+        sparse: whether it has weights of tokens beside each vector.
+        multi: dimension of its vectors of tokens; 0 where it has none.
+    """
     fields = [
         column("unit_id", STRING, "the unit").with_metadata({"description": "the unit", **_KEY}),
         column("corpus", STRING, "the corpus of the unit"),
@@ -26,6 +40,21 @@ def vectors_schema(*, embedder: str, model: str, revision: str, dimension: int, 
         "memlake:dimension": str(dimension),
         "memlake:normalised": str(normalised).lower(),
     }
+    if sparse:
+        fields += [
+            column(
+                "sparse_ids", pa.list_(pa.int32()), "tokens of the text, ascending; null like the vector", null=True
+            ),
+            column("sparse_weights", pa.list_(pa.float32()), "the weight of each of these tokens", null=True),
+        ]
+        made_by["memlake:sparse"] = "true"
+    if multi:
+        fields.append(
+            column(
+                "multi", pa.list_(pa.list_(pa.float32(), multi)), "a vector a token; null like the vector", null=True
+            )
+        )
+        made_by["memlake:multi"] = str(multi)
     return pa.schema(fields, metadata=made_by)
 
 
@@ -36,6 +65,30 @@ def made_by(schema: pa.Schema) -> dict[str, str]:
     }
 
 
+def embedder_name(embedder: str) -> str:
+    """The name of an embedder in tables and metadata: letters, digits, '.', '_' and '-', never '__'.
+
+    'sentence@./models/minilm' is 'sentence-minilm', 'bge-m3@./m3' is 'bge-m3', 'openai:a/b' is 'openai-a-b'. Two
+    checkpoints may come to one name: what made a table's vectors stands in its metadata, and others are refused.
+    """
+    plain = _OPTIONS.sub("", embedder)
+    kind, mark, model = plain.partition(":")
+    if not (mark and kind == "openai"):
+        kind, _, checkpoint = plain.partition("@")
+        is_path = checkpoint.startswith(("/", ".", "~"))
+        place = checkpoint if is_path else checkpoint.partition("#")[0]
+        model = place.rstrip("/").rpartition("/")[2] if kind in _ANY_CHECKPOINT else ""
+    if not model:
+        return _safe(kind)
+    # A model whose name has no sign that may stand in a path is known by a digest of it.
+    digest = blake2b(model.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return _safe(f"{kind}-{_safe(model) or digest}")
+
+
 def vectors_table(representation: str, embedder: str) -> str:
     """Name of the Lance table that holds a representation's vectors by one embedder."""
-    return f"{representation}__{embedder.replace(':', '-').replace('/', '-')}"
+    return f"{representation}__{embedder_name(embedder)}"
+
+
+def _safe(name: str) -> str:
+    return re.sub("_{2,}", "_", re.sub(r"[^A-Za-z0-9._-]+", "-", name)).strip("-._")[:_LONGEST_NAME].rstrip("-._")

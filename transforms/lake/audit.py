@@ -77,6 +77,7 @@ def _connection(
         "units",
         "provenance",
         "links",
+        "extractions",
         "questions",
         "evidence",
         "parts",

@@ -243,7 +243,7 @@ def table_keys(parts: pa.Table, corpus: str) -> dict[str, list[Keys]]:
     for part in pc.unique(units["part"]).to_pylist():
         rows = units.filter(pc.equal(units["part"], part))
         partition = {"corpus": corpus, "representation": part.removeprefix("units:")}
-        for table in ("units", "provenance", "links"):
+        for table in ("units", "provenance", "links", "extractions"):
             _put(keys, table, rows, ("conversation_id",), partition)
     _put(keys, "parts", parts, ("conversation_id", "part"), {"corpus": corpus})
     return keys

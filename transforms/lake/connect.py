@@ -113,14 +113,21 @@ def _select(table: Table, files: Sequence[Path]) -> str:
         f"{_name(field.name)}::{_duckdb_type(field.type)} as {_name(field.name)}" for field in table.schema
     )
     if not files:
-        nulls = ", ".join(f"null::{_duckdb_type(field.type)} as {_name(field.name)}" for field in table.schema)
-        return f"select {nulls} where false"
+        return f"select {_nulls(table)} where false"
     listed = ", ".join(_text(_literal_glob(str(file))) for file in files)
     partitioning = ""
     if table.partition_by:
         types = ", ".join(f"{_name(name)}: varchar" for name in table.partition_by)
         partitioning = f", hive_partitioning = true, hive_types = {{{types}}}"
-    return f"select {columns} from read_parquet([{listed}]{partitioning})"  # noqa: S608 - names of ours, quoted paths
+    if not table.has_later_columns:
+        return f"select {columns} from read_parquet([{listed}]{partitioning})"  # noqa: S608 - names of ours, quoted paths
+    stored = f"select * from read_parquet([{listed}]{partitioning}, union_by_name = true)"  # noqa: S608
+    # What no file has comes from the empty side, as null.
+    return f"select {columns} from (select {_nulls(table)} where false union all by name {stored})"  # noqa: S608
+
+
+def _nulls(table: Table) -> str:
+    return ", ".join(f"null::{_duckdb_type(field.type)} as {_name(field.name)}" for field in table.schema)
 
 
 def _duckdb_type(kind: pa.DataType) -> str:

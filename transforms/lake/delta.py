@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable
+from deltalake import DeltaTable, Schema
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from schemas import TABLES
+from schemas.table import Table
 from transforms.errors import LakeConflictError
-from transforms.lake.lake import Lake
+from transforms.lake.lake import FENCED, Lake
 from transforms.lake.snapshot import Pin, Snapshot
 from transforms.lake.stage import StagedFile
 
@@ -57,20 +58,30 @@ def commit_table(lake: Lake, base: Snapshot, table: str, *, remove: Iterable[str
     version = head.version()
     if adds or removes:
         try:
+            _add_later_columns(head, declared)
+            version = head.version() + 1
             head.create_write_transaction(
                 [*adds, *removes],
                 mode="append",
                 schema=declared.schema,
                 partition_by=list(declared.partition_by) or None,
-                commit_properties=CommitProperties(max_commit_retries=0),
+                commit_properties=FENCED,
             )
         except DeltaError as error:
             raise LakeConflictError(
                 f"table={table} of lake={lake.uri} was committed to by another writer: {error}",
                 hint="run the command again",
             ) from error
-        version += 1
     return Pin(table, f"parquet/{table}", version)
+
+
+def _add_later_columns(head: DeltaTable, declared: Table) -> None:
+    """Declare columns that the table was made without, for whoever reads it as Delta; no file changes by that."""
+    held = {field.name for field in head.schema().fields}
+    missing = [field for field in declared.schema if field.name not in held]
+    if missing:
+        fields = Schema.from_arrow(pa.schema(missing)).fields
+        head.alter.add_columns(fields, commit_properties=FENCED)
 
 
 def _add(location: Path, file: StagedFile) -> AddAction:

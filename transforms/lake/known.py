@@ -7,7 +7,7 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import PARTS
+from schemas import PARTS, TURNS
 from transforms.batch import PARTS_SEEN
 from transforms.lake.lake import open_lake
 from transforms.lake.snapshot import Snapshot
@@ -31,6 +31,14 @@ class Known:
         rows = _snapshot(self.lake, self.snapshot_id).read("parts", columns=PARTS.schema.names[1:], where=where)
         names, parts, hashes, counts = (column.to_pylist() for column in rows.columns)
         return dict(zip(zip(names, parts, strict=True), zip(hashes, counts, strict=True), strict=True))
+
+    def turns(self, conversations: pa.Array) -> pa.Table:
+        """The rows of the table turns of some conversations, by (conversation_id, ordinal); those not held have none."""
+        if not self.snapshot_id:
+            return TURNS.empty()
+        where = (pc.field("corpus") == self.corpus) & pc.field("conversation_id").isin(conversations)
+        rows = _snapshot(self.lake, self.snapshot_id).read("turns", where=where)
+        return rows.sort_by([("conversation_id", "ascending"), ("ordinal", "ascending")])
 
 
 def seen(held: Held, part: str, hashes: Mapping[str, str], rows: Mapping[str, int]) -> pa.Table:

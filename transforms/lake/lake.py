@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -146,7 +147,8 @@ class Lake:
             raise ValueError(f"table={table.name} is not a journal")
         if rows.num_rows:
             # Appends of a journal never conflict in meaning, so the library may retry them.
-            write_deltalake(self.open_table(table), rows.cast(table.schema), mode="append")
+            merge: Literal["merge"] | None = "merge" if table.has_later_columns else None
+            write_deltalake(self.open_table(table), rows.cast(table.schema), mode="append", schema_mode=merge)
 
     def append_snapshot(self, book: DeltaTable, row: dict[str, object]) -> None:
         """Publish: append to the very state of `snapshots` that was read when the base was taken.
@@ -190,7 +192,7 @@ def open_lake(uri: str, *, create: bool = False) -> Lake:
         )
     if not create:
         raise NotFoundError(f"lake={uri} does not exist", hint="memlake ingest SOURCE --corpus NAME creates it")
-    known = {"parquet", "lance", "staged", "lock", "lock.guard"}
+    known = {"parquet", "lance", "staged", "cache", "lock", "lock.guard"}
     if root.exists() and (not root.is_dir() or {entry.name for entry in root.iterdir()} - known):
         raise UsageError(f"lake={uri} is not a lake and not empty", hint="choose an empty or a new folder with --lake")
     for folder in ("parquet", "lance", "staged"):

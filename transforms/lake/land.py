@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from transforms.batch import Batch
 from transforms.lake.known import only
 
-_BY_UNITS = ("units", "provenance", "links")
+_BY_UNITS = ("units", "provenance", "links", "extractions")
 _BY_LABELS = ("questions", "evidence")
 
 

@@ -1,17 +1,16 @@
 """Manifests: what one shard staged. Named by the shard's content and put last, so that a rerun can trust them."""
 
 import json
-import os
 import secrets
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from transforms.batch import PARTS_SEEN
+from transforms.lake.once import put_once, read_json
 from transforms.lake.stage import StagedFile, StagedFragment
 from transforms.read.conversation import DeadLetter
 
@@ -25,6 +24,7 @@ DEAD_SEEN = pa.schema(
         pa.field("scope", pa.string(), nullable=False),
         pa.field("outcome", pa.string(), nullable=False),
         pa.field("stage", pa.string(), nullable=False),
+        pa.field("payload", pa.string()),
     ]
 )
 
@@ -79,31 +79,6 @@ def put_manifest(staged: Path, manifest: Manifest) -> Manifest:
     if put_once(manifest_path(staged, manifest.shard), json.dumps(asdict(manifest))):
         return manifest
     return read_manifest(staged, manifest.shard) or manifest
-
-
-def put_once(path: Path, text: str) -> bool:
-    """Write a whole file unless one is there; say whether this one counts."""
-    written = path.with_name(f"{secrets.token_hex(16)}.tmp")
-    written.write_text(text, encoding="utf-8")
-    try:
-        os.link(written, path)  # unlike a rename, never replaces
-    except FileExistsError:
-        return False
-    finally:
-        written.unlink()
-    return True
-
-
-def read_json(path: Path) -> dict[str, Any] | None:
-    """A JSON file of ours; None when there is none. A broken one, as a power loss leaves it, is deleted."""
-    try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except ValueError:
-        path.unlink(missing_ok=True)
-        return None
-    return found
 
 
 def is_parquet(path: Path) -> bool:

@@ -54,7 +54,10 @@ class SuppliedUnit:
 
 @dataclass(slots=True)
 class DeadLetter:
-    """Something that could not be processed as it stood; `position` is a line (from 1) or an item (from 0)."""
+    """Something that could not be processed as it stood; `position` is a line (from 1) or an item (from 0).
+
+    `payload` is the thing itself where it stands nowhere else, such as a model's raw reply.
+    """
 
     reason: str
     error: str
@@ -63,6 +66,7 @@ class DeadLetter:
     scope: str = "turn"
     outcome: Outcome = "dropped"
     stage: str = "read"
+    payload: str | None = None
 
 
 @dataclass(slots=True)

@@ -14,11 +14,10 @@ from transforms.lake.manifest import (
     DEAD_SEEN,
     dead_rows,
     is_parquet,
-    put_once,
     read_beside,
-    read_json,
     write_beside,
 )
+from transforms.lake.once import put_once, read_json
 from transforms.lake.progress import Progress
 from transforms.read.conversation import Conversation, DeadLetter, ReadOptions
 from transforms.read.gather import PARTIAL, bucket_of, partial_rows
