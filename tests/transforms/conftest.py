@@ -1,4 +1,4 @@
-"""Talks written down briefly, as rows of turns."""
+"""Turns and units for tests of what is made of transcripts, and odd texts for them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
