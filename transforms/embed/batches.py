@@ -1,27 +1,43 @@
 """Give the units of a batch their vectors, each distinct text embedded once."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas.vectors import vectors_table
 from transforms.batch import Batch
-from transforms.embed.catalogue import load
+from transforms.embed.catalogue import opened
 from transforms.embed.parts import vectors_part_hash
-from transforms.embed.vectors import embed_units
+from transforms.embed.vectors import Notes, embed_units
 from transforms.lake.known import Known, changed, only, seen
 from transforms.read.conversation import DeadLetter
+from transforms.represent.parts import unfinished_part_hash
+
+if TYPE_CHECKING:
+    from transforms.llm.edge import EdgeSettings
 
 
-def embed_batch(batch: Batch, known: Known, *, embedder: str, fingerprint: str) -> Batch:
-    """Add vectors of the batch's units, where the lake lacks them, and their parts."""
+def embed_batch(
+    batch: Batch, known: Known, *, embedder: str, fingerprint: str, edge: "EdgeSettings | None" = None
+) -> Batch:
+    """Add vectors of the batch's units, where the lake lacks them, and their parts.
+
+    A conversation of which a text failed for a reason that may pass lands under a hash that the next run finds wanting.
+
+    Args:
+        edge: the run's server, for openai:MODEL.
+
+    Raises:
+        ModelStoppedError: the server, or the run's limits, stop the whole run.
+    """
     units = batch.tables["units"]
     of_units = batch.parts.filter(pc.starts_with(batch.parts["part"], "units:"))
     names = pc.unique(of_units["conversation_id"])
     held = known.parts(names)
     vectors: dict[str, pa.Table] = {}
-    parts, dead = [batch.parts], list(batch.dead)
+    parts, dead, counted = [batch.parts], list(batch.dead), dict(batch.seen)
     for part in pc.unique(of_units["part"]).to_pylist():
         representation = part.removeprefix("units:")
         rows = of_units.filter(pc.equal(of_units["part"], part))
@@ -32,12 +48,34 @@ def embed_batch(batch: Batch, known: Known, *, embedder: str, fingerprint: str) 
         counts = dict(zip(rows["conversation_id"].to_pylist(), rows["rows"].to_pylist(), strict=True))
         table = vectors_table(representation, embedder)
         missing = changed(held, f"vectors:{table}", hashes)
-        parts.append(seen(held, f"vectors:{table}", hashes, counts))
-        mine = only(units.filter(pc.equal(units["representation"], representation)), missing)
+        of_it = pc.equal(units["representation"], representation)
+        mine = only(units if pc.all(of_it).as_py() else units.filter(of_it), missing)
         if mine.num_rows:
-            vectors[table], rejected = embed_units(mine, load(embedder))
-            dead.extend(
-                DeadLetter(reason, f"unit={unit_id}: no vector", table, None, "unit", "kept", "embed")
-                for unit_id, reason in rejected
-            )
-    return replace(batch, vectors={**batch.vectors, **vectors}, parts=pa.concat_tables(parts), dead=tuple(dead))
+            with opened(embedder, edge) as loaded:
+                vectors[table], notes = embed_units(mine, loaded)
+            dead += _letters(table, notes)
+            for name, texts in notes.unfinished.items():
+                hashes[name] = unfinished_part_hash(hashes[name], texts)
+            for what, number in (("texts", notes.texts), ("texts_embedded", notes.embedded)):
+                counted[what] = counted.get(what, 0) + number
+        parts.append(seen(held, f"vectors:{table}", hashes, counts))
+    return replace(
+        batch,
+        vectors={**batch.vectors, **vectors},
+        parts=pa.concat_tables(parts),
+        dead=tuple(dead),
+        seen=counted,
+    )
+
+
+def _letters(table: str, notes: Notes) -> list[DeadLetter]:
+    """A letter for each unit without a vector, and for each whose vector is of a part of its text."""
+    without = [
+        (reason, f"unit={unit_id}: no vector{detail}")
+        for (unit_id, reason), detail in zip(notes.rejected, notes.details, strict=True)
+    ]
+    cut = [
+        ("text_cut", f"unit={unit_id}: the model saw the first {used} of {total} tokens")
+        for unit_id, used, total in notes.cut
+    ]
+    return [DeadLetter(reason, error, table, None, "unit", "kept", "embed") for reason, error in (*without, *cut)]

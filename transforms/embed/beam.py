@@ -1,35 +1,67 @@
 """Embed units in parallel."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import apache_beam as beam
 
 from transforms.batch import Batch
+from transforms.beam import count
 from transforms.embed.batches import embed_batch
-from transforms.embed.catalogue import load
+from transforms.embed.catalogue import check_embedder, opened
+from transforms.embed.run_torch import share_threads
 from transforms.lake.known import Known
+
+if TYPE_CHECKING:
+    from transforms.llm.edge import EdgeSettings
 
 
 class _EmbedBatchFn(beam.DoFn):
-    def __init__(self, known: Known, embedder: str, fingerprint: str) -> None:
-        self.known, self.embedder, self.fingerprint = known, embedder, fingerprint
+    def __init__(
+        self, known: Known, embedder: str, fingerprint: str, edge: "EdgeSettings | None", workers: int
+    ) -> None:
+        self.known, self.embedder, self.fingerprint, self.edge = known, embedder, fingerprint, edge
+        self.workers = workers
+        self._held: ExitStack | None = None
 
     def setup(self) -> None:
-        load(self.embedder)  # once a process, before the first bundle
+        if check_embedder(self.embedder).is_torch:
+            share_threads(self.workers)
+        self._held = ExitStack()
+        # Once a process, before the first bundle; held until the end, so that its server's edge stays open.
+        self._held.enter_context(opened(self.embedder, self.edge))
 
     def process(self, batch: Batch) -> list[Batch]:
         if not batch.tables:
             return [batch]
-        return [embed_batch(batch, self.known, embedder=self.embedder, fingerprint=self.fingerprint)]
+        before = dict(batch.seen)
+        made = embed_batch(batch, self.known, embedder=self.embedder, fingerprint=self.fingerprint, edge=self.edge)
+        for what in ("texts", "texts_embedded"):
+            count(what, made.seen.get(what, 0) - before.get(what, 0))
+        return [made]
+
+    def teardown(self) -> None:
+        if self._held is not None:
+            self._held.close()
+            self._held = None
 
 
 @dataclass(eq=False)
 class EmbedUnits(beam.PTransform):
-    """PCollection[Batch] -> PCollection[Batch]: vectors added where the lake lacks them."""
+    """PCollection[Batch] -> PCollection[Batch]: vectors added where the lake lacks them.
+
+    Attributes:
+        edge: the run's server, for openai:MODEL.
+        workers: how many processes share the cores.
+    """
 
     known: Known
     embedder: str
     fingerprint: str
+    edge: "EdgeSettings | None" = None
+    workers: int = 1
 
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
-        return batches | "EmbedBatch" >> beam.ParDo(_EmbedBatchFn(self.known, self.embedder, self.fingerprint))
+        embed = _EmbedBatchFn(self.known, self.embedder, self.fingerprint, self.edge, self.workers)
+        return batches | "EmbedBatch" >> beam.ParDo(embed).with_output_types(Batch)

@@ -1,33 +1,94 @@
 """The embedders there are, by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from threading import Lock
+from typing import TYPE_CHECKING
 
-from transforms.embed.embedder import Embedder
+from transforms.embed.embedder import Embedder, EmbedderCard
+from transforms.embed.flag import load_flag, load_m3
+from transforms.embed.openai import OpenAIEmbedder, load_openai
+from transforms.embed.sentence import load_sentence
+from transforms.embed.spec import Spec, parse_spec
 from transforms.embed.static import load_static
-from transforms.errors import NotFoundError
+from transforms.errors import NotFoundError, UsageError
 
-EMBEDDERS: dict[str, Callable[[], Embedder]] = {
-    "static": load_static,
+if TYPE_CHECKING:
+    from transforms.llm.edge import EdgeSettings
+
+# Kinds that run in this process. `openai:MODEL`, which asks a server, stands beside them.
+EMBEDDERS: dict[str, Callable[[Spec], Embedder]] = {
+    "static": lambda _: load_static(),
+    "bge-m3": load_m3,
+    "bge-m3-multi": load_m3,
+    "flag": load_flag,
+    "sentence": load_sentence,
 }
+NAMES = f"{', '.join(EMBEDDERS)} (each but static also as NAME@FOLDER or NAME@HUB_ID#REVISION), openai:MODEL"
+# The kind whose models answer over HTTP.
+SERVED = "openai"
 _loaded: dict[str, Embedder] = {}
 _loading = Lock()
 
 
-def load(name: str) -> Embedder:
-    """Load an embedder by name, once a process whatever its number of threads.
+def check_embedder(text: str) -> Spec:
+    """Read the name of an embedder, without loading anything.
 
     Raises:
-        NotFoundError: there is none of that name, or what it needs is not installed.
+        NotFoundError: there is none of that name.
+        UsageError: a checkpoint or an option is not allowed.
     """
-    if name not in EMBEDDERS:
-        near = get_close_matches(name, EMBEDDERS, n=3, cutoff=0.4)
+    kind, mark, model = text.partition(":")
+    if mark and kind == SERVED:
+        return Spec(text, kind, model)
+    spec = parse_spec(text, ["bge-m3", "flag", "sentence"])
+    if spec.kind not in EMBEDDERS:
+        near = get_close_matches(spec.kind, [*EMBEDDERS, SERVED], n=3, cutoff=0.4)
         raise NotFoundError(
-            f"no embedder is named {name!r}: {', '.join(EMBEDDERS)}",
+            f"no embedder is named {text!r}: {NAMES}",
             hint=f"did you mean {' or '.join(near)}?" if near else "memlake embed --help",
         )
+    if spec.kind == "static" and text != "static":
+        raise UsageError(f"embedder={text!r}: static has one checkpoint and no options", hint="static")
+    return spec
+
+
+def load(name: str, edge: "EdgeSettings | None" = None) -> Embedder:
+    """Load an embedder by name, local ones once a process whatever its number of threads.
+
+    One that asks a server is opened anew each time and is to be closed: see `opened`.
+
+    Args:
+        edge: the run's server, limits, cache and books, for openai:MODEL.
+
+    Raises:
+        NotFoundError: there is none of that name, or what it needs is not here; the hint is what brings it.
+        UsageError: a checkpoint or an option is not allowed, or a server is needed and none is set.
+        ModelStoppedError: the server did not embed a first text.
+    """
     with _loading:
-        if name not in _loaded:
-            _loaded[name] = EMBEDDERS[name]()
-        return _loaded[name]
+        if name in _loaded:
+            return _loaded[name]
+        spec = check_embedder(name)
+        if spec.kind != SERVED:
+            _loaded[name] = EMBEDDERS[spec.kind](spec)
+            return _loaded[name]
+    return load_openai(spec, edge)
+
+
+@contextmanager
+def opened(name: str, edge: "EdgeSettings | None" = None) -> Iterator[Embedder]:
+    """An embedder for the length of a block; raises what `load` raises."""
+    embedder = load(name, edge)
+    try:
+        yield embedder
+    finally:
+        if isinstance(embedder, OpenAIEmbedder):
+            embedder.close()
+
+
+def card_of(name: str, edge: "EdgeSettings | None" = None) -> EmbedderCard:
+    """The card of an embedder; raises what `load` raises."""
+    with opened(name, edge) as embedder:
+        return embedder.card

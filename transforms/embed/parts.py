@@ -5,8 +5,9 @@ from transforms.ids import content_id
 
 
 def fingerprint(card: EmbedderCard) -> str:
-    """What makes vectors comparable: model, revision, dimension and normalisation."""
-    return content_id(card.model, card.revision, card.dimension, str(card.normalised))
+    """What makes vectors comparable: model, revision, dimension, normalisation, and what else stands beside them."""
+    beside = [name for name, there in (("sparse", card.sparse), (f"multi={card.multi}", card.multi)) if there]
+    return content_id(card.model, card.revision, card.dimension, str(card.normalised), *beside)
 
 
 def vectors_part_hash(units_hash: str, made_by: str) -> str:

@@ -17,7 +17,7 @@ from transforms.embed.embedder import EmbedderCard
 from transforms.embed.words import WordTokens
 from transforms.errors import NotFoundError
 
-_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _DIMENSION = 256
 # Raised when this module's output changes for the same files.
@@ -62,14 +62,14 @@ def load_static() -> StaticEmbedder:
     from safetensors.numpy import load
     from tokenizers import Tokenizer
 
-    tokenizer, weights = _file(_TOKENIZER), _file(_WEIGHTS)
+    tokenizer, weights = wheel_file(TOKENIZER), wheel_file(_WEIGHTS)
     digest = blake2b(tokenizer, digest_size=6)
     digest.update(weights)
     matrix = load(weights)["embedding.weight"].astype(np.float32)
     return StaticEmbedder(Tokenizer.from_buffer(tokenizer), matrix, f"{_REVISION}-{digest.hexdigest()}")
 
 
-def _file(place: str) -> bytes:
+def wheel_file(place: str) -> bytes:
     """A file of the wheel, found without importing the package: that would set up logging and cost a second."""
     spec = find_spec("wordllama")
     for folder in (spec.submodule_search_locations or ()) if spec else ():

@@ -9,13 +9,16 @@ import pyarrow.compute as pc
 from schemas import CONTEXTS, RETRIEVALS
 from transforms.errors import UsageError
 from transforms.retrieve.context import Leading, context_rows
+from transforms.retrieve.outputs import Outputs, Vectors, as_outputs
 from transforms.retrieve.plan import Plan
 from transforms.retrieve.search import Cutoffs, Search
-from transforms.retrieve.store import Store, Vectors
+from transforms.retrieve.store import Store
 from transforms.retrieve.tokenisers import costs
 
 # Questions x units held as float64 at one time, about 32 MB a matrix: peak memory does not grow with a conversation.
 _BLOCK = 4_000_000
+# What seed steps may have given, as columns of retrievals.
+_PARTS = ("dense", "lexical", "sparse", "multi")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +39,20 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Rows of the two tables that a cell fills, in the schemas of the same names."""
+    """Rows of the two tables that a cell fills, in the schemas of the same names.
+
+    Attributes:
+        rerank_cut: how many pairs of question and unit were longer than the reranker's longest input.
+    """
 
     retrievals: pa.Table
     contexts: pa.Table
+    rerank_cut: int = 0
 
 
-def run_cell(cell: Cell, *, store: Store, questions: pa.Table, question_vectors: Vectors | None = None) -> Found:
+def run_cell(
+    cell: Cell, *, store: Store, questions: pa.Table, question_vectors: Vectors | Outputs | None = None
+) -> Found:
     """Ranked lists and contexts of one conversation's questions.
 
     A question without units, or whose first unit does not fit a budget, gets a context of 0 units and the text ''. A
@@ -52,24 +62,28 @@ def run_cell(cell: Cell, *, store: Store, questions: pa.Table, question_vectors:
         cell: plan, tokeniser, cutoffs, depth.
         store: the units of the conversation in the cell's representations.
         questions: rows of the questions schema, distinct by question_id, of the store's conversation.
-        question_vectors: shape (questions, dimension), aligned with questions; NaN rows where there is none.
+        question_vectors: outputs of the questions, aligned with them; or vectors alone, shape (questions, dimension),
+            rows of NaN where there is none.
 
     Raises:
         UsageError: a question comes twice, belongs to another conversation, or vectors are missing.
         NotFoundError: the tokeniser does not exist.
     """
-    _check(store, questions, question_vectors)
+    outputs = as_outputs(question_vectors)
+    _check(store, questions, outputs)
     unit_costs = costs(cell.tokeniser, store.units["show_text"])
     size = max(1, _BLOCK // max(len(store), 1))
     found = []
     for start in range(0, questions.num_rows, size):
         asked = questions.slice(start, size)
-        vectors = question_vectors[start : start + size] if question_vectors is not None else None
+        rows = np.arange(start, start + asked.num_rows)
+        vectors = outputs.take(rows) if outputs is not None else None
         search = Search(store, asked["text"].to_pylist(), vectors, unit_costs, cell.cutoffs)
         found.append(_found(cell, asked, cell.plan.run(search)))
     return Found(
         retrievals=pa.concat_tables([RETRIEVALS.empty(), *(block.retrievals for block in found)]),
         contexts=pa.concat_tables([CONTEXTS.empty(), *(block.contexts for block in found)]),
+        rerank_cut=sum(block.rerank_cut for block in found),
     )
 
 
@@ -78,6 +92,7 @@ def _found(cell: Cell, asked: pa.Table, search: Search) -> Found:
     return Found(
         retrievals=_retrieval_rows(cell, asked, search, leading),
         contexts=context_rows(cell.run_id, cell.name, cell.tokeniser, asked, search, leading),
+        rerank_cut=search.rerank_cut,
     )
 
 
@@ -102,8 +117,7 @@ def _retrieval_rows(cell: Cell, asked: pa.Table, search: Search, leading: list[L
         "unit_id": units["unit_id"],
         "score": pa.array(search.score[question, unit].astype(np.float32)),
     }
-    for name in ("dense", "lexical"):
-        part = search.parts.get(name)
+    for name, part in (*((name, search.parts.get(name)) for name in _PARTS), ("rerank", search.rerank)):
         column = pa.nulls(len(unit), pa.float32())
         if part is not None:
             column = pa.array(part[question, unit].astype(np.float32), from_pandas=True)
@@ -111,7 +125,7 @@ def _retrieval_rows(cell: Cell, asked: pa.Table, search: Search, leading: list[L
     return pa.table(columns, schema=RETRIEVALS.schema)
 
 
-def _check(store: Store, questions: pa.Table, vectors: Vectors | None) -> None:
+def _check(store: Store, questions: pa.Table, vectors: Outputs | None) -> None:
     if pc.count_distinct(questions["question_id"]).as_py() != questions.num_rows:
         raise UsageError(
             f"questions={questions.num_rows} repeat a question_id: one row a question is allowed, of one label set",

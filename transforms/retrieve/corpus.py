@@ -1,7 +1,8 @@
 """A study on a corpus: every cell on every conversation that is asked about, some conversations at a time."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,24 +10,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas import UNITS
-from transforms.embed.embedder import Embedder
+from transforms.embed.embedder import Embedder, encode
 from transforms.embed.vectors import check_card
-from transforms.errors import NotFoundError
+from transforms.errors import NotFoundError, UsageError
 from transforms.lake.snapshot import Snapshot
 from transforms.represent.catalogue import REPRESENTATIONS, kind_named
 from transforms.retrieve.cell import Found, run_cell
+from transforms.retrieve.outputs import Outputs, columns_of, outputs_of
 from transforms.retrieve.questions import labelled_questions
-from transforms.retrieve.store import UNIT_TOKENS, Store, Vectors, align_vectors, open_store
+from transforms.retrieve.reranker import load_reranker
+from transforms.retrieve.store import UNIT_TOKENS, Store, align_vectors, open_store
 from transforms.retrieve.study import Study
 
 # Units whose texts and vectors are in memory at one time: about 250 MB, whatever the corpus.
 GROUP_UNITS = 100_000
+# With a vector a token a unit takes about a hundred times as much.
+_GROUP_UNITS_MULTI = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
     """What one conversation's questions brought back in one cell, and UNIT_TOKENS of units that no cell had before."""
 
+    cell: str
     found: Found
     unit_tokens: pa.Table
 
@@ -56,40 +62,68 @@ def search_corpus(
         embedder: of the questions, and of the stored vectors if these are to be read; None where no plan needs one.
 
     Raises:
-        NotFoundError: a representation is not stored, or not embedded, for a conversation that is asked about.
+        NotFoundError: a representation is not stored, or not embedded, for a conversation that is asked about; or a
+            plan's reranker is not here.
         EmbedderMismatchError: stored vectors were made by another model or revision than the embedder's.
     """
-    vectors = question_vectors(questions, embedder)
-    for group in _groups(snapshot, study, questions):
+    wanted = frozenset[str]().union(*(cell.plan.needs for cell in study.cells))
+    for cell in study.cells:
+        for name in cell.plan.rerankers:
+            load_reranker(name)  # a model that is not here is told before any work
+    vectors = question_vectors(questions, embedder, wanted)
+    for group in _groups(snapshot, study, questions, _GROUP_UNITS_MULTI if "multi" in wanted else GROUP_UNITS):
         units = _by_conversation(_units(snapshot, study, group))
         stored = {} if embedder is None else _vectors(snapshot, study, embedder, group)
         for conversation in group:
             rows = np.flatnonzero(pc.equal(questions["conversation_id"], conversation).to_numpy())
             asked = questions.take(rows)
-            mine = None if vectors is None else vectors[rows]
+            mine = None if vectors is None else vectors.take(rows)
             yield from _conversation(study, run_id, units.get(conversation, UNITS.empty()), stored, asked, mine)
 
 
-def question_vectors(questions: pa.Table, embedder: Embedder | None) -> Vectors | None:
-    """Vectors of the questions, shape (n, dimension), a row of NaN where the model gave none; None without a model."""
+def question_vectors(
+    questions: pa.Table, embedder: Embedder | None, wanted: Collection[str] = ("dense",)
+) -> Outputs | None:
+    """Outputs of the questions, none where the model gave a question none; None without a model.
+
+    Args:
+        wanted: which outputs the plans need: 'dense', 'sparse', 'multi'.
+
+    Raises:
+        UsageError: the embedder does not give one of them.
+    """
     if embedder is None:
         return None
-    vectors = embedder.embed(questions["text"].to_pylist())
-    vectors[~np.any(vectors, axis=1)] = np.nan
-    return vectors
+    _check_outputs(embedder, wanted)
+    return outputs_of(encode(embedder, questions["text"].to_pylist(), questions=True), wanted)
 
 
 def stored_vectors(
-    snapshot: Snapshot, representation: str, corpus: str, embedder: Embedder, conversations: Sequence[str] | None = None
+    snapshot: Snapshot,
+    representation: str,
+    corpus: str,
+    embedder: Embedder,
+    conversations: Sequence[str] | None = None,
+    wanted: Collection[str] = ("dense",),
+    *,
+    asked: str = "",
 ) -> pa.Table:
-    """Vectors (unit_id, vector) of a corpus's units, or of some conversations', that this very embedder made.
+    """Outputs (unit_id, vector, ...) of a corpus's units, or of some conversations', that this very embedder made.
+
+    Args:
+        wanted: which outputs the plans need: 'dense', 'sparse', 'multi'.
+        asked: the embedder as the user named it, for the command that errors print.
 
     Raises:
         NotFoundError: the representation was never embedded by an embedder of this name.
         EmbedderMismatchError: another model or revision made them.
+        UsageError: the embedder does not give one of the outputs.
     """
+    _check_outputs(embedder, wanted)
     name = embedder.card.embedder
-    command = f"memlake embed --embedder {name} --corpus {corpus} --representations {representation}"
+    command = (
+        f"memlake embed --embedder {shlex.quote(asked or name)} --corpus {corpus} --representations {representation}"
+    )
     dataset = snapshot.vectors(representation, name)
     if dataset is None:
         raise NotFoundError(f"representation={representation!r} was never embedded by embedder={name!r}", hint=command)
@@ -98,7 +132,16 @@ def stored_vectors(
     where = pc.field("corpus") == corpus
     if conversations is not None:
         where &= pc.field("conversation_id").isin(list(conversations))
-    return dataset.to_table(columns=["unit_id", "vector"], filter=where)
+    return dataset.to_table(columns=columns_of(wanted), filter=where)
+
+
+def _check_outputs(embedder: Embedder, wanted: Collection[str]) -> None:
+    if missing := sorted(set(wanted) - embedder.card.outputs):
+        raise UsageError(
+            f"embedder={embedder.card.embedder!r} gives {', '.join(sorted(embedder.card.outputs))}, and a plan needs "
+            f"{', '.join(missing)}",
+            hint="--embedder bge-m3-multi" if "multi" in missing else "--embedder bge-m3",
+        )
 
 
 def _conversation(
@@ -107,30 +150,31 @@ def _conversation(
     units: pa.Table,
     stored: Mapping[str, pa.Table],
     asked: pa.Table,
-    vectors: Vectors | None,
+    vectors: Outputs | None,
 ) -> Iterator[Searched]:
-    stores: dict[tuple[tuple[str, ...], bool], Store] = {}
+    stores: dict[tuple[tuple[str, ...], frozenset[str]], Store] = {}
     told: set[str] = set()
     for cell in study.cells:
-        dense = cell.plan.needs_vectors
-        key = (cell.representations, dense)
+        embedded = cell.plan.needs_vectors
+        key = (cell.representations, cell.plan.needs)
         if key not in stores:
             chosen = units.filter(pc.is_in(units["representation"], value_set=pa.array(cell.representations)))
-            held = [stored[name] for name in cell.representations] if dense else []
-            aligned = align_vectors(chosen, pa.concat_tables(held)) if dense else None
+            held = [stored[name].select(columns_of(cell.plan.needs)) for name in cell.representations if embedded]
+            aligned = align_vectors(chosen, pa.concat_tables(held)) if embedded else None
             stores[key] = open_store(chosen, vectors=aligned, language=study.language)
         news = pa.array(sorted(set(cell.representations) - told), pa.string())
         told.update(cell.representations)
         tokens = stores[key].unit_tokens if len(news) else UNIT_TOKENS.empty_table()
-        mine = vectors if dense else None
+        mine = vectors if embedded else None
         yield Searched(
+            cell.name,
             run_cell(study.runnable(cell, run_id), store=stores[key], questions=asked, question_vectors=mine),
             tokens.filter(pc.is_in(tokens["representation"], value_set=news)),
         )
 
 
-def _groups(snapshot: Snapshot, study: Study, questions: pa.Table) -> Iterator[list[str]]:
-    """Conversations that are asked about, in groups of about GROUP_UNITS units; checks that their units are there."""
+def _groups(snapshot: Snapshot, study: Study, questions: pa.Table, most: int) -> Iterator[list[str]]:
+    """Conversations that are asked about, in groups of about `most` units; checks that their units are there."""
     names = pc.unique(questions["conversation_id"])
     where = (pc.field("corpus") == study.corpus) & pc.field("conversation_id").isin(names)
     parts = snapshot.read("parts", columns=["conversation_id", "part", "rows"], where=where)
@@ -150,7 +194,7 @@ def _groups(snapshot: Snapshot, study: Study, questions: pa.Table) -> Iterator[l
             )
         size += sum(counts[name][part] for part in wanted)
         group.append(name)
-        if size >= GROUP_UNITS:
+        if size >= most:
             yield group
             group, size = [], 0
     if group:
@@ -188,5 +232,11 @@ def _by_conversation(units: pa.Table) -> dict[str, pa.Table]:
 
 def _vectors(snapshot: Snapshot, study: Study, embedder: Embedder, group: Sequence[str]) -> dict[str, pa.Table]:
     """Vectors of a group's units by representation, of those that a plan needs them for."""
-    names = sorted({name for cell in study.cells if cell.plan.needs_vectors for name in cell.representations})
-    return {name: stored_vectors(snapshot, name, study.corpus, embedder, group) for name in names}
+    wanted: dict[str, set[str]] = {}
+    for cell in study.cells:
+        for name in cell.representations if cell.plan.needs_vectors else ():
+            wanted.setdefault(name, set()).update(cell.plan.needs)
+    return {
+        name: stored_vectors(snapshot, name, study.corpus, embedder, group, wanted[name], asked=study.embedder)
+        for name in sorted(wanted)
+    }

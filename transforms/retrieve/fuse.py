@@ -1,6 +1,6 @@
 """Fuse steps: the parts of the seed steps become one score a unit."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -9,23 +9,32 @@ from transforms.retrieve.search import Matrix, Search
 
 # What a unit without a vector counts as: the lowest cosine there is, so that it ranks after every unit that has one.
 NO_COSINE = -1.0
+# The parts in the order in which they are added, and those that have no upper end of their own.
+SCALED = ("dense", "lexical", "sparse", "multi")
+_SHARES = ("lexical", "sparse")
 
 
 @dataclass(frozen=True, slots=True)
 class FuseWeighted:
-    """dense * cosine + lexical * BM25 / max, where max is over the conversation's units for that question.
+    """The sum over seeds of weight times part: cosine and MaxSim as they are, BM25 and token weights as share of max.
 
-    Where no unit shares a word with the question, max is 0 and the lexical share is 0.
+    The maximum is over the conversation's units for that question; where it is 0, no unit shares a word with the
+    question, and the share is 0. A seed 'sparse' or 'multi' has to be given its weight; without one there is none.
     """
 
     stage: ClassVar[Literal["fuse"]] = "fuse"
     dense: float = 0.7
     lexical: float = 0.3
+    sparse: float | None = field(default=None, metadata={"optional": True})
+    multi: float | None = field(default=None, metadata={"optional": True})
 
     def apply(self, search: Search) -> Search:
-        """Set the score from the parts 'dense' and 'lexical', in that fixed order."""
-        score = self.dense * cosine_or_lowest(search.parts["dense"])
-        score += self.lexical * share_of_maximum(search.parts["lexical"])
+        """Set the score from the parts, in one fixed order."""
+        score = np.zeros((len(search.texts), len(search.store)))
+        for name in SCALED:
+            weight = getattr(self, name)
+            if name in search.parts and weight is not None:
+                score += weight * scaled(name, search.parts[name])
         return replace(search, score=score)
 
 
@@ -34,7 +43,7 @@ class FuseRrf:
     """Reciprocal rank fusion: the sum over seeds of 1 / (k0 + rank).
 
     Cormack, Clarke and Büttcher, Reciprocal Rank Fusion, SIGIR 2009 (k0 = 60). A seed adds nothing to a unit that it
-    did not find: one without a vector, or with BM25 0.
+    did not find: one without a vector, or that shares no word or token with the question.
     """
 
     stage: ClassVar[Literal["fuse"]] = "fuse"
@@ -45,9 +54,14 @@ class FuseRrf:
         score = np.zeros((len(search.texts), len(search.store)))
         for name in sorted(search.parts):
             part = search.parts[name]
-            found = part > 0 if name == "lexical" else ~np.isnan(part)
+            found = part > 0 if name in _SHARES else ~np.isnan(part)
             score += np.where(found, 1.0 / (self.k0 + _ranks(np.where(found, part, -np.inf))), 0.0)
         return replace(search, score=score)
+
+
+def scaled(name: str, part: Matrix) -> Matrix:
+    """A part on a scale that can be added: from -1 or 0 to 1, and lowest for a unit without a vector."""
+    return share_of_maximum(part) if name in _SHARES else cosine_or_lowest(part)
 
 
 def cosine_or_lowest(dense: Matrix) -> Matrix:
@@ -56,9 +70,10 @@ def cosine_or_lowest(dense: Matrix) -> Matrix:
 
 
 def share_of_maximum(lexical: Matrix) -> Matrix:
-    """BM25 over the largest of its question, shape kept; 0 where the largest is 0."""
-    largest = lexical.max(axis=1, keepdims=True, initial=0.0)
-    return lexical / np.where(largest > 0, largest, 1.0)
+    """Scores of words over the largest of its question, shape kept; 0 where the largest is 0, or there is none."""
+    known = np.nan_to_num(lexical, nan=0.0)
+    largest = known.max(axis=1, keepdims=True, initial=0.0)
+    return known / np.where(largest > 0, largest, 1.0)
 
 
 def _ranks(part: Matrix) -> Matrix:

@@ -23,7 +23,7 @@ class Rank:
         score = search.score
         if score is None:
             ((name, part),) = search.parts.items()
-            score = cosine_or_lowest(part) if name == "dense" else part
+            score = cosine_or_lowest(part) if name in ("dense", "multi") else np.nan_to_num(part, nan=0.0)
         rounded = score.astype(np.float32)
         # The store is sorted by unit_id, so a stable sort leaves ties in that order.
         order = np.argsort(-rounded, axis=1, kind="stable")

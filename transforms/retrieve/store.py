@@ -10,9 +10,8 @@ import pyarrow.compute as pc
 
 from transforms.errors import NotFoundError, UsageError
 from transforms.retrieve.lexical import LexicalIndex, LexicalSettings
+from transforms.retrieve.outputs import Outputs, Vectors, as_outputs, outputs_from
 from transforms.score.content_tokens import Language, content_tokens_of
-
-Vectors = npt.NDArray[np.float32]
 
 UNIT_TOKENS = pa.schema(
     [
@@ -30,13 +29,13 @@ class Store:
 
     Attributes:
         units: rows of the units schema, of one conversation and one or more representations.
-        vectors: shape (n, dimension), aligned with units; a row of NaN is a unit without a vector. None: not embedded.
+        vectors: what an embedder gave of the units, aligned with them. None: not embedded.
         language: 'english' or 'other': how content tokens are stemmed.
         indexes: lexical indexes by their settings, filled when a plan first needs one.
     """
 
     units: pa.Table
-    vectors: Vectors | None = None
+    vectors: Outputs | None = None
     language: Language = "english"
     indexes: dict[LexicalSettings, LexicalIndex] = field(default_factory=dict)
 
@@ -75,12 +74,13 @@ class Store:
         )
 
 
-def open_store(units: pa.Table, *, vectors: Vectors | None = None, language: Language = "english") -> Store:
+def open_store(units: pa.Table, *, vectors: Vectors | Outputs | None = None, language: Language = "english") -> Store:
     """Sort the units of one conversation, and their vectors with them, by unit_id.
 
     Args:
         units: rows of the units schema; may be none.
-        vectors: shape (units, dimension), aligned with units, rows of NaN where a unit has no vector.
+        vectors: outputs of the units, aligned with them; or vectors alone, shape (units, dimension), rows of NaN where a
+            unit has none.
         language: how content tokens are stemmed.
 
     Raises:
@@ -98,12 +98,13 @@ def open_store(units: pa.Table, *, vectors: Vectors | None = None, language: Lan
             hint="align them with align_vectors",
         )
     order = pc.sort_indices(units, sort_keys=[("unit_id", "ascending"), ("representation", "ascending")])
-    aligned = vectors[order.to_numpy()] if vectors is not None else None
+    outputs = as_outputs(vectors)
+    aligned = outputs.take(order.to_numpy().astype(np.int64)) if outputs is not None else None
     return Store(units=units.take(order).combine_chunks(), vectors=aligned, language=language)
 
 
-def align_vectors(units: pa.Table, stored: pa.Table) -> Vectors:
-    """Vectors of the units from rows of Lance tables (unit_id, vector), shape (n, dimension), NaN where null.
+def align_vectors(units: pa.Table, stored: pa.Table) -> Outputs:
+    """Outputs of the units from rows of Lance tables (unit_id and some of its columns of outputs), one a unit.
 
     Raises:
         NotFoundError: a unit has no row; it was never embedded.
@@ -115,7 +116,4 @@ def align_vectors(units: pa.Table, stored: pa.Table) -> Vectors:
             f"units={rows.null_count} of {units.num_rows} have no vector, the first is unit_id={missing}",
             hint="memlake embed --embedder NAME",
         )
-    column = stored["vector"].take(rows).combine_chunks()
-    missing_row = pa.scalar([float("nan")] * column.type.list_size, column.type)
-    values = pc.fill_null(column, missing_row).flatten().to_numpy(zero_copy_only=False)
-    return np.asarray(values, np.float32).reshape(len(column), column.type.list_size)
+    return outputs_from(stored, rows)

@@ -77,6 +77,11 @@ class Study:
         """One of its cells, as `run_cell` takes it."""
         return Cell(run_id, cell.name, cell.plan, self.tokeniser, self.cutoffs, self.depth)
 
+    @property
+    def needs_vectors(self) -> bool:
+        """Whether the plan of any cell needs questions and units embedded."""
+        return any(cell.plan.needs_vectors for cell in self.cells)
+
     def embedder_of(self, cell: StudyCell) -> str:
         """The embedder that the cell's plan needs, '' for none."""
         return self.embedder if cell.plan.needs_vectors else ""

@@ -21,7 +21,7 @@ class Plain:
 def test_an_embedder_is_loaded_once_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[Plain] = []
 
-    def load_plain() -> Plain:
+    def load_plain(_: object) -> Plain:
         loads.append(Plain())
         return loads[-1]
 

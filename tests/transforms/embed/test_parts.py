@@ -6,7 +6,7 @@ from transforms.embed.embedder import EmbedderCard
 from transforms.embed.parts import fingerprint, vectors_part_hash
 
 CARD = EmbedderCard("stub", "stub-model", "7", 3, normalised=False)
-OTHER = EmbedderCard("stub", "other-model", "8", 4, normalised=True)
+OTHER = EmbedderCard("stub", "other-model", "8", 4, normalised=True, sparse=True, multi=5)
 
 
 def test_vectors_are_new_when_the_units_or_anything_of_the_model_is_new():

@@ -59,7 +59,7 @@ def test_vectors_stand_beside_their_units_with_what_made_them() -> None:
         {"unit_id": "u0", "corpus": "c", "conversation_id": "conv-0", "key_text": "one", "vector": [3, 1, 2]},
         {"unit_id": "u1", "corpus": "c", "conversation_id": "conv-1", "key_text": "three", "vector": [5, 1, 2]},
     ]
-    assert rejected == []
+    assert (rejected.rejected, rejected.cut) == ([], [])
 
 
 def test_equal_texts_are_embedded_once_a_batch() -> None:
@@ -72,7 +72,7 @@ def test_equal_texts_are_embedded_once_a_batch() -> None:
 def test_a_bad_vector_is_null_with_its_reason_and_the_rest_lands() -> None:
     table, rejected = embed_units(units_of("nan", "good", "inf", "zero", "both", "-inf", "nan"), Stub())
     assert [vector is None for vector in table["vector"].to_pylist()] == [True, False, True, True, True, True, True]
-    assert rejected == [
+    assert rejected.rejected == [
         ("u0", "bad_vector_nan"),
         ("u2", "bad_vector_inf"),
         ("u3", "bad_vector_zero"),
@@ -88,7 +88,7 @@ def test_a_blank_text_is_not_embedded() -> None:
     stub = Stub()
     table, rejected = embed_units(units_of("", " \u00a0\n", "one"), stub)
     assert stub.asked == ["one"]
-    assert rejected == [("u0", "blank_text"), ("u1", "blank_text")]
+    assert rejected.rejected == [("u0", "blank_text"), ("u1", "blank_text")]
     assert table["vector"].to_pylist() == [None, None, [3, 1, 2]]
 
 
@@ -100,7 +100,7 @@ def test_vectors_of_another_shape_are_refused(stub: Stub) -> None:
 
 def test_no_units_give_an_empty_table_with_its_schema() -> None:
     table, rejected = embed_units(units_of(), Stub())
-    assert (table.num_rows, rejected) == (0, [])
+    assert (table.num_rows, rejected.rejected) == (0, [])
     assert table.schema.field("vector").type == pa.list_(pa.float32(), 3)
 
 

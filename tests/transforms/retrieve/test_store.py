@@ -20,16 +20,17 @@ def stored_vectors(pairs):
 def test_vectors_follow_the_units_into_the_order_of_their_ids():
     store = open_store(units_of("b", "c", "a"), vectors=np.float32([[2, 2], [3, 3], [1, 1]]))
     assert store.units["unit_id"].to_pylist() == ["a", "b", "c"]
-    assert store.vectors[:, 0].tolist() == [1, 2, 3]
+    assert store.vectors.dense[:, 0].tolist() == [1, 2, 3]
 
 
 def test_stored_vectors_are_found_by_unit_and_null_becomes_nan():
     stored = pa.concat_tables([stored_vectors([("x", [9, 9]), ("b", [3, 4])]), stored_vectors([("a", None)])])
     aligned = align_vectors(units_of("a", "b"), stored)
-    assert aligned.dtype == np.float32
-    assert np.isnan(aligned[0]).all()
-    assert aligned[1].tolist() == [3, 4]
-    assert align_vectors(UNITS.empty(), stored).shape == (0, 2)
+    assert aligned.dense.dtype == np.float32
+    assert np.isnan(aligned.dense[0]).all()
+    assert aligned.missing.tolist() == [True, False]
+    assert aligned.dense[1].tolist() == [3, 4]
+    assert align_vectors(UNITS.empty(), stored).dense.shape == (0, 2)
 
 
 def test_a_unit_that_was_never_embedded_is_an_error_not_a_null():

@@ -1,0 +1,130 @@
+"""openai:MODEL: an embedding model behind the edge, under its limits, its cache and its books."""
+
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from schemas.vectors import embedder_name
+from transforms.embed.embedder import EmbedderCard, Encoded, Failure, Vectors
+from transforms.embed.spec import Spec
+from transforms.errors import EmbedderMismatchError, UsageError
+from transforms.llm.model import UNFINISHED, Embedded, ModelStoppedError
+
+if TYPE_CHECKING:
+    from transforms.llm.edge import EdgeSettings
+
+# Raised when this module's output changes for the same replies.
+_REVISION = 1
+# Embedded once, ever, to learn the dimension: no list of models would know those of one's own server.
+_PROBE = "dimension"
+_dimensions: dict[tuple[str, str, str], int] = {}
+_learning = Lock()
+
+
+class Edge(Protocol):
+    """What this module needs of the edge."""
+
+    async def embed(self, model: str, texts: Sequence[str], *, about: str) -> list[Embedded]:
+        """See TextEmbedder."""
+        ...
+
+    def submit(self, coroutine: Coroutine[Any, Any, Any]) -> "Future[Any]":
+        """Run a coroutine on the edge's loop."""
+        ...
+
+    def close(self) -> None:
+        """Give up this holder's share of the process's edge."""
+        ...
+
+
+class OpenAIEmbedder:
+    """Vectors as the server gives them; a text without one has its reason. `close` gives the edge back."""
+
+    def __init__(self, model: str, card: EmbedderCard, edge: Edge) -> None:
+        self.card = card
+        self._model, self._edge = model, edge
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of shape (len(texts), dimension), float32; zeros where a text has none."""
+        return self.encode(texts).dense
+
+    def encode(self, texts: Sequence[str], *, questions: bool = False) -> Encoded:
+        """Vectors, and why a text has none.
+
+        Raises:
+            ModelStoppedError: the whole run is to stop.
+            EmbedderMismatchError: the server's vectors changed their dimension.
+        """
+        about = f"{len(texts)} texts of {'questions' if questions else 'units'}"
+        dense = np.zeros((len(texts), self.card.dimension), np.float32)
+        failed: dict[int, Failure] = {}
+        replies = _asked(self._edge, self._model, texts, about) if texts else []
+        for place, reply in enumerate(replies):
+            if reply.outcome != "ok":
+                failed[place] = Failure(reply.outcome, reply.detail, reply.outcome in UNFINISHED)
+                continue
+            vector = np.frombuffer(reply.vector, "<f4")
+            if len(vector) != self.card.dimension:
+                raise EmbedderMismatchError(
+                    f"model={self._model!r} gave a vector of dimension={len(vector)}, and one of "
+                    f"dimension={self.card.dimension} before",
+                    hint="name the model under which the server keeps one version",
+                )
+            dense[place] = vector
+        return Encoded(dense, failed=failed)
+
+    def close(self) -> None:
+        """Give the edge back; the embedder is not to be used after."""
+        self._edge.close()
+
+
+def load_openai(spec: Spec, settings: "EdgeSettings | None") -> OpenAIEmbedder:
+    """Open the edge and learn the model's dimension, by one text that is paid once.
+
+    Raises:
+        UsageError: the run has no edge, or no model is named.
+        ModelStoppedError: the server did not embed the text.
+    """
+    model = spec.checkpoint
+    if not model:
+        raise UsageError("embedder='openai:' names no model", hint="for example openai:text-embedding-3-small")
+    if settings is None:
+        raise UsageError(
+            f"embedder={spec.text!r} needs a server", hint="set base_url, and OPENAI_API_KEY where it asks"
+        )
+    from transforms.llm.edge import open_edge
+
+    edge: Edge = open_edge(settings)
+    try:
+        dimension = _dimension(edge, settings, model)
+    except BaseException:
+        edge.close()
+        raise
+    card = EmbedderCard(
+        embedder_name(spec.text), f"{settings.provider}/{model}", str(_REVISION), dimension, normalised=False
+    )
+    return OpenAIEmbedder(model, card, edge)
+
+
+def _dimension(edge: Edge, settings: "EdgeSettings", model: str) -> int:
+    key = (settings.base_url, settings.provider, model)
+    with _learning:
+        if key not in _dimensions:
+            (reply,) = _asked(edge, model, [_PROBE], f"the dimension of {model}")
+            if reply.outcome != "ok" or not reply.vector:
+                offline = reply.outcome == "missing"
+                raise ModelStoppedError(
+                    f"model={model!r} did not embed the text {_PROBE!r}: {reply.outcome}: {reply.detail}",
+                    code="model_offline" if offline else "model_unreachable",
+                    hint="run it once without --offline" if offline else "memlake doctor",
+                )
+            _dimensions[key] = len(reply.vector) // 4
+        return _dimensions[key]
+
+
+def _asked(edge: Edge, model: str, texts: Sequence[str], about: str) -> list[Embedded]:
+    replies: list[Embedded] = edge.submit(edge.embed(model, texts, about=about)).result()
+    return replies
