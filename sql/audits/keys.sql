@@ -1,6 +1,6 @@
 -- No key twice, no key column null.
 -- grain: a key that is, by table; no row means pass
--- reads: audited, turns, units, provenance, questions, evidence, parts
+-- reads: audited, turns, units, provenance, extractions, questions, evidence, parts
 -- Grouped by a hash of the key, which costs a tenth of grouping by its texts; two keys share one with chance 2^-64.
 with every_key as (
     select
@@ -29,6 +29,19 @@ with every_key as (
         or provenance.piece is null as is_null,
         hash(provenance.corpus, provenance.representation, provenance.unit_id, provenance.piece) as key_hash
     from provenance
+    union all
+    select
+        'extractions' as relation,
+        extractions.corpus,
+        extractions.conversation_id,
+        extractions.corpus is null
+        or extractions.representation is null
+        or extractions.conversation_id is null
+        or extractions.piece is null as is_null,
+        hash(
+            extractions.corpus, extractions.representation, extractions.conversation_id, extractions.piece
+        ) as key_hash
+    from extractions
     union all
     select
         'questions' as relation,

@@ -1,4 +1,5 @@
 -- Every piece of provenance has its unit and its turn and lies in it; the pieces of a unit with a span cover it whole.
+-- What was found in the source has its place there, what was not has none.
 -- grain: a piece, or a unit, that breaks it; no row means pass
 -- reads: audited, provenance, units, turns
 with pieces as (
@@ -13,7 +14,10 @@ with pieces as (
         turns.ordinal is null as has_no_turn,
         provenance.char_start < turns.char_start
         or provenance.char_end > turns.char_end
-        or provenance.char_end <= provenance.char_start as is_outside
+        or provenance.char_end <= provenance.char_start as is_outside,
+        provenance.grounding not in ('exact', 'normalised', 'fuzzy', 'none')
+        or (provenance.grounding = 'none') <> (provenance.char_start is null)
+        or (provenance.char_start is null) <> (provenance.char_end is null) as is_misplaced
     from provenance
     semi join audited
         on provenance.corpus = audited.corpus and provenance.conversation_id = audited.conversation_id
@@ -33,6 +37,7 @@ sources as (
         pieces.unit_id,
         bool_or(pieces.has_no_turn) as has_no_turn,
         bool_or(pieces.is_outside) as is_outside,
+        bool_or(pieces.is_misplaced) as is_misplaced,
         min(pieces.char_start) as first_char,
         max(pieces.char_end) as last_char,
         sum(pieces.char_end - pieces.char_start) as characters
@@ -61,6 +66,7 @@ select
         when stored.unit_id is null then 'its unit is missing'
         when sources.has_no_turn then 'its turn is missing'
         when sources.is_outside then 'it lies outside its turn'
+        when sources.is_misplaced then 'its grounding does not fit its place'
         else 'its pieces do not cover its span'
     end as problem
 from sources
@@ -74,6 +80,7 @@ where
     stored.unit_id is null
     or sources.has_no_turn
     or sources.is_outside
+    or sources.is_misplaced
     or (
         stored.span_start is not null
         and (

@@ -1,13 +1,19 @@
 """A small lake's tables, made by the product's own readers and representations."""
 
+import asyncio
+import json
 from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
+from scripted_model import ScriptedModel, item, shown
 
 from schemas import PARTS, REPRESENTATIONS
+from schemas.table import settings_json
+from transforms.llm.model import Request
 from transforms.read.conversation import Conversation, Question, Session
 from transforms.read.tabulate import tabulate
+from transforms.represent.artifacts import QUOTED as ARTIFACTS
 from transforms.represent.catalogue import making, represent
 
 # Line breaks, a NUL, combining marks, characters outside the first plane and a prefix that looks like a speaker's.
@@ -46,12 +52,23 @@ def _conversation(name: str) -> Conversation:
     return made
 
 
+def _said(request: Request) -> str:
+    """Items that are grounded in every way: to the character, folded, across turns, not at all; and one that repeats."""
+    turns = shown(request)[1]
+    whole = [item(turn, content=f"content {turn['text']}") for turn in turns]
+    shouted = [item(turn, content=f"{turn['turn']} loud", quote=turn["text"].upper()) for turn in turns]
+    across = item(turns[0], content="across", quote=f"{turns[0]['text']}\n{turns[1]['text']}")
+    return json.dumps({"artifacts": [*whole, *shouted, across, item(turns[0], content="none", quote="?"), whole[0]]})
+
+
 @pytest.fixture(scope="session")
 def clean() -> dict[str, pa.Table]:
-    """Tables that every audit passes: two conversations under five representations."""
+    """Tables that every audit passes: two conversations under six representations, one of them a model's."""
     tables = tabulate("c", [_conversation("v"), _conversation("w")], 1)
     makings = [making(wish) for wish in MADE]
     units = [represent(one, tables["turns"]) for one in makings]
+    makings.append(making("artifacts", model="m"))
+    units.append(asyncio.run(ARTIFACTS.build(makings[-1], tables["turns"], ScriptedModel(_said))))
     parts = [
         {"corpus": "c", "conversation_id": name, "part": f"units:{one.name}", "content_hash": "", "rows": 1}
         for one in makings
@@ -60,13 +77,14 @@ def clean() -> dict[str, pa.Table]:
     return tables | {
         "units": pa.concat_tables([made.units for made in units]),
         "provenance": pa.concat_tables([made.provenance for made in units]),
+        "extractions": pa.concat_tables([made.extractions for made in units]),
         "parts": pa.concat_tables([tables["parts"], PARTS.rows(parts)]),
         "representations": REPRESENTATIONS.rows(
             [
                 {
                     "representation": one.name,
                     "kind": one.kind,
-                    "settings": "{}",
+                    "settings": settings_json(one.settings),
                     "settings_hash": one.settings_hash,
                     "revision": 1,
                     "code_version": "0",

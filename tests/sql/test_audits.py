@@ -1,5 +1,7 @@
 """Each audit passes what the product makes, and finds each way in which it can be spoilt."""
 
+import re
+
 import pyarrow as pa
 import pytest
 from small_tables import connection_of
@@ -82,7 +84,7 @@ def test_a_unit_that_is_not_its_slice_is_named(changed, clean):
 
 def test_a_transcript_whose_turns_changed_no_longer_matches_its_units(changed):
     found = offending(changed("turns", spoil("text", lambda text: text.replace("Hello", "Jello"), conversation_id="v")))
-    assert set(found) == {"rebuild", "slices"}
+    assert set(found) == {"extractions", "rebuild", "slices"}
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_turns_whose_spans_do_not_tile_are_named(changed, column, change):
     assert all(subject.startswith("turn ") for subject, _ in found["turn_spans"])
 
 
-@pytest.mark.parametrize("table", ["turns", "units", "provenance", "questions", "evidence", "parts"])
+@pytest.mark.parametrize("table", ["turns", "units", "provenance", "extractions", "questions", "evidence", "parts"])
 def test_a_row_that_stands_twice_is_found(clean, table):
     twice = clean | {table: pa.concat_tables([clean[table], clean[table].slice(0, 1)])}
     assert (table, "a key stands 2 times") in offending(twice)["keys"]
@@ -263,3 +265,79 @@ def test_vectors_that_are_not_one_a_unit_are_found(clean, change, problems):
     found = offending(vectors_of(clean, change)).get("vectors", [])
     assert {problem for _, problem in found} == problems
     assert {subject for subject, _ in found} <= {"turns__m"}
+
+
+def asked(change, **where):
+    """Rows of the first session of 'v', as asked of the model, with some columns changed; None drops them."""
+    return lambda row: (
+        (None if change is None else row | change)
+        if (row["conversation_id"], row["representation"]) == ("v", "artifacts") and where.items() <= row.items()
+        else row
+    )
+
+
+def test_the_model_was_quoted_in_every_way(clean):
+    made = clean["provenance"].filter(pa.compute.field("representation") == "artifacts")
+    assert {"exact", "normalised", "none"} <= set(made["grounding"].to_pylist())
+    assert max(made["piece"].to_pylist()) >= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (asked(None, piece=1), "turn 3 lies in no piece"),
+        (asked(None), "turn 0 lies in no piece"),
+        (asked({"representation": "another"}, piece=1), "turn 3 lies in no piece"),
+        (asked({"first_ordinal": 1}, piece=0), "turn 0 lies in no piece"),
+        (asked({"last_ordinal": 9}, piece=2), "a piece holds turn 9, which there is not"),
+        (asked({"units": 0}, piece=2), "pieces tell of"),
+        (asked({"outcome": "failed"}, piece=0), "a piece failed without a reason"),
+    ],
+)
+def test_pieces_that_do_not_account_for_every_turn_and_unit_are_found(changed, change, problem):
+    found = offending(changed("extractions", change))
+    assert set(found) == {"extractions"}
+    assert any(subject == "artifacts" and said.startswith(problem) for subject, said in found["extractions"])
+
+
+def test_a_unit_of_a_model_that_got_lost_is_found(changed):
+    found = offending(changed("units", asked(None, ordinal=3)))
+    assert [subject for subject, _ in found["extractions"]] == ["artifacts"]
+
+
+def test_units_without_any_piece_and_pieces_without_any_unit_are_found(changed):
+    for table, problem in (
+        ("units", r"pieces tell of [1-9]\d* units, stored are 0"),
+        ("extractions", "pieces tell of 0 units, "),
+    ):
+        found = offending(changed(table, asked(None)))["extractions"]
+        assert any(subject == "artifacts" and re.match(problem, said) for subject, said in found)
+
+
+def test_a_quote_that_its_turn_does_not_say_is_found(changed, clean):
+    said = {"conversation_id": "v", "representation": "artifacts", "ordinal": 0}
+    (unit,) = [row for row in clean["units"].to_pylist() if said.items() <= row.items()]
+    moved = spoil("char_end", lambda at: at - 2, unit_id=unit["unit_id"])
+    assert offending(changed("provenance", moved)) == {}  # a shorter stretch of the quote is still the quote's
+    moved = spoil("char_start", lambda at: at - 2, unit_id=unit["unit_id"])
+    assert offending(changed("provenance", moved)) == {
+        "extractions": [(f"artifacts {unit['unit_id']}", "its quote is not what its turn says")]
+    }
+
+
+@pytest.mark.parametrize(
+    ("grounding", "change"),
+    [
+        ("exact", {"char_start": None, "char_end": None}),
+        ("exact", {"char_end": None}),
+        ("normalised", {"char_start": None, "char_end": None}),
+        ("normalised", {"grounding": "none"}),
+        ("none", {"char_start": 6, "char_end": 7}),
+        ("none", {"grounding": "exact"}),
+        ("exact", {"grounding": "perfect"}),
+    ],
+)
+def test_a_grounding_that_does_not_fit_its_place_is_found(changed, grounding, change):
+    found = offending(changed("provenance", asked(change, grounding=grounding, ordinal=0)))
+    assert found["provenance"]
+    assert {problem for _, problem in found["provenance"]} == {"its grounding does not fit its place"}

@@ -156,11 +156,37 @@ def test_the_source_of_a_chunk_is_cut_from_its_turns(clean):
         )
     )
     with connection_of(**clean) as connection:
-        for unit in clean["units"].to_pylist():
+        for unit in (one for one in clean["units"].to_pylist() if one["span_start"] is not None):
             rows = report(connection, "chunk-source", unit_id=unit["unit_id"])
             assert all(row["is_exact"] for row in rows)
             if unit["conversation_id"] == "v":
                 assert "".join(row["source"] for row in rows) == texts["v"][unit["span_start"] : unit["span_end"]]
+
+
+def test_the_quality_of_an_extraction_is_counted(clean):
+    with connection_of(**clean) as connection:
+        (row,) = report(connection, "extraction-quality", ("representation",))
+        assert report(connection, "extraction-quality", representation="artifacts") == [row]
+        assert report(connection, "extraction-quality", representation="turns") == []
+        made = clean["extractions"]
+        cut = {"outcome": "failed", "reason": "cut"}
+        failed = pa.Table.from_pylist([{**one, **cut} for one in made.to_pylist()[:2]], schema=made.schema)
+    assert (row["pieces"], row["extracted"], row["empty"], row["failed"], row["failed_by_reason"]) == (6, 6, 0, 0, None)
+    # Of every session: three turns in two forms, one across two turns, one without a quote; one is said twice.
+    assert (row["units"], row["calls"], row["repeats_in_pieces"], row["dropped"]) == (48, 6, 6, 0)
+    assert row["units_per_turn"] == pytest.approx(48 / 18, abs=0.001)
+    shares = [row[f"{name}_share"] for name in ("exact", "normalised", "fuzzy", "ungrounded")]
+    assert sum(shares) == pytest.approx(1, abs=0.002)
+    # 'N loud' and the like stand in each session of a conversation.
+    texts = [
+        (one["conversation_id"], one["kind"], one["show_text"][one["header_chars"] :].lower())
+        for one in clean["units"].to_pylist()
+        if one["representation"] == "artifacts"
+    ]
+    assert row["repeats_across_pieces"] == len(texts) - len(set(texts)) > 0
+    with connection_of(**(clean | {"extractions": pa.concat_tables([made.slice(2), failed])})) as connection:
+        (row,) = report(connection, "extraction-quality", ("representation",))
+    assert (row["failed"], dict(row["failed_by_reason"])) == (2, {"cut": 2})
 
 
 def test_an_overview_counts_each_corpus(clean):

@@ -1,5 +1,6 @@
 """Give a batch of conversations its units, for what the lake does not hold already."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,17 +8,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import LINKS, PROVENANCE, UNITS
+from schemas import EXTRACTIONS, LINKS, PROVENANCE, UNITS
 from schemas.vectors import vectors_table
 from transforms.batch import Batch
 from transforms.embed.parts import vectors_part_hash
 from transforms.lake.known import Known, changed, only, seen
-from transforms.represent.catalogue import represent
-from transforms.represent.parts import derived_part_hash, supplied_parts, units_part
+from transforms.llm.edge import EdgeSettings
+from transforms.llm.model import Model
+from transforms.represent.catalogue import asking, represent
+from transforms.represent.parts import derived_part_hash, supplied_parts, unfinished_part_hash, units_part
 from transforms.represent.representation import Making, Units
 from transforms.represent.supplied import refused_supplies, supplied_making, supplied_units
 
-_TABLES = {"units": UNITS, "provenance": PROVENANCE, "links": LINKS}
+_TABLES = {"units": UNITS, "provenance": PROVENANCE, "links": LINKS, "extractions": EXTRACTIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +30,19 @@ class Wanted:
     Attributes:
         embedder: '' for none.
         fingerprint: of the embedder's model, revision and dimension; part of every vector part's hash.
+        edge: how models are asked; None where nothing asks one.
     """
 
     known: Known
     makings: tuple[Making, ...]
     embedder: str = ""
     fingerprint: str = ""
+    edge: EdgeSettings | None = None
+
+    @property
+    def asks(self) -> bool:
+        """Whether a representation is made with a model."""
+        return any(asking(making) for making in self.makings)
 
     def lacks(self, name: str, held: Mapping[tuple[str, str], tuple[str, int]], hashes: Mapping[str, str]) -> set[str]:
         """Conversations of which the lake lacks the units of a representation, or their vectors."""
@@ -44,25 +54,49 @@ class Wanted:
         return missing
 
 
-def build_units(batch: Batch, wanted: Wanted) -> Batch:
-    """Add units, provenance, links and their parts to a batch of turns.
+async def ask_units(batch: Batch, wanted: Wanted, model: Model) -> Mapping[str, Units]:
+    """Units of the representations that ask a model, by name, of the conversations that lack them."""
+    turns, hashes = batch.tables["turns"], _turns_hashes(batch)
+    held = wanted.known.parts(pc.unique(turns["conversation_id"]))
+    made: dict[str, Units] = {}
+    for making in wanted.makings:
+        how = asking(making)
+        missing = wanted.lacks(making.name, held, _derived(hashes, making)) if how else set()
+        if how and missing:
+            made[making.name] = await how.build(making, only(turns, missing), model)
+    return made
+
+
+def build_units(batch: Batch, wanted: Wanted, asked: Mapping[str, Units] | None = None) -> Batch:
+    """Add units, provenance, links, extractions and their parts to a batch of turns.
 
     Units are made for conversations of which units or vectors are missing; the part says which of the two is to land.
+    A conversation whose model calls are not all answered lands with what there is, under a hash that the next run finds
+    wanting.
+
+    Args:
+        asked: from `ask_units`.
     """
     turns = batch.tables["turns"]
     names = pc.unique(turns["conversation_id"])
     held = wanted.known.parts(names)
     turns_hashes = _turns_hashes(batch)
     made: list[Units] = []
-    parts, dead = [batch.parts], list(batch.dead)
+    parts, dead, counted = [batch.parts], list(batch.dead), Counter(batch.seen)
     for making in wanted.makings:
-        hashes = {name: derived_part_hash(value, making.settings_hash) for name, value in turns_hashes.items()}
+        hashes = _derived(turns_hashes, making)
         missing = wanted.lacks(making.name, held, hashes)
-        units = represent(making, only(turns, missing)) if missing else None
+        units = None
+        if missing:
+            units = (asked or {})[making.name] if asking(making) else represent(making, only(turns, missing))
         rows: dict[str, int] = {}
         if units is not None:
             made.append(units)
+            dead += units.dead
+            counted.update(_pieces(units.extractions))
             rows = dict.fromkeys(missing, 0) | _counts(units.units)
+            for name, requests in units.unfinished.items():
+                hashes[name] = unfinished_part_hash(hashes[name], requests)
         parts.append(seen(held, units_part(making.name), hashes, rows))
     if batch.conversations:
         dead += refused_supplies(batch.conversations)
@@ -74,8 +108,25 @@ def build_units(batch: Batch, wanted: Wanted) -> Batch:
             parts.append(seen(held, units_part(name), hashes, _column_map(table, "rows")))
     tables = {name: _concat([getattr(units, name) for units in made], table.schema) for name, table in _TABLES.items()}
     return replace(
-        batch, conversations=(), tables={**batch.tables, **tables}, parts=pa.concat_tables(parts), dead=tuple(dead)
+        batch,
+        conversations=(),
+        tables={**batch.tables, **tables},
+        parts=pa.concat_tables(parts),
+        dead=tuple(dead),
+        seen=dict(counted),
     )
+
+
+def _pieces(extractions: pa.Table) -> dict[str, int]:
+    """How many pieces a model was to represent, how many of them failed, and how many turns these have."""
+    failed = extractions.filter(pc.equal(extractions["outcome"], "failed"))
+    turns = pc.sum(pc.subtract(failed["last_ordinal"], failed["first_ordinal"])).as_py() or 0
+    counts = {"pieces": extractions.num_rows, "pieces_failed": failed.num_rows, "turns_failed": turns + failed.num_rows}
+    return {name: number for name, number in counts.items() if number}
+
+
+def _derived(turns_hashes: Mapping[str, str], making: Making) -> dict[str, str]:
+    return {name: derived_part_hash(value, making.settings_hash) for name, value in turns_hashes.items()}
 
 
 def _turns_hashes(batch: Batch) -> dict[str, str]:

@@ -1,11 +1,23 @@
-"""Make units in parallel."""
+"""Make units in parallel; those that a model makes are asked for several batches ahead."""
 
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 import apache_beam as beam
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
 
 from transforms.batch import Batch
-from transforms.represent.batches import Wanted, build_units
+from transforms.llm.edge import Edge, EdgeSettings, open_edge
+from transforms.represent.batches import Wanted, ask_units, build_units
+from transforms.represent.representation import Units
+
+Asked = Future[Mapping[str, Units]]
+# Batches whose calls are under way while the first of them is waited for: the last calls of one overlap the first of the
+# next, so that the limit of calls in flight is what limits. Their turns are in memory, some megabytes each.
+_AHEAD = 4
 
 
 @dataclass(eq=False)
@@ -15,8 +27,59 @@ class BuildUnits(beam.PTransform):
     wanted: Wanted
 
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
-        return batches | "BuildUnitsOfBatch" >> beam.Map(_build, wanted=self.wanted)
+        if self.wanted.asks:
+            assert self.wanted.edge is not None
+            return batches | "AskModelForUnits" >> beam.ParDo(
+                _AskModelFn(self.wanted, self.wanted.edge)
+            ).with_output_types(Batch)
+        return batches | "BuildUnitsOfBatch" >> beam.Map(_build, wanted=self.wanted).with_output_types(Batch)
 
 
 def _build(batch: Batch, *, wanted: Wanted) -> Batch:
     return build_units(batch, wanted) if batch.tables else batch
+
+
+class _AskModelFn(beam.DoFn):
+    """Hands batches on in the order in which they came, whichever is answered first: a shard's stay together."""
+
+    def __init__(self, wanted: Wanted, settings: EdgeSettings) -> None:
+        self.wanted, self.settings = wanted, settings
+        self._ahead: deque[tuple[Batch, Asked | None]] = deque()
+        self._edge: Edge | None = None
+
+    def setup(self) -> None:
+        self._edge = open_edge(self.settings)
+
+    def teardown(self) -> None:
+        if self._edge is not None:
+            self._edge.close()
+            self._edge = None
+
+    def process(self, batch: Batch) -> Iterator[Batch]:
+        assert self._edge is not None
+        asked = self._edge.submit(ask_units(batch, self.wanted, self._edge)) if batch.tables else None
+        self._ahead.append((batch, asked))
+        while self._ahead and (len(self._ahead) > _AHEAD or self._is_ready()):
+            yield self._next()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        window = GlobalWindow()
+        while self._ahead:
+            yield WindowedValue(self._next(), window.max_timestamp(), [window])
+
+    def _is_ready(self) -> bool:
+        asked = self._ahead[0][1]
+        return asked is None or asked.done()
+
+    def _next(self) -> Batch:
+        batch, asked = self._ahead.popleft()
+        if asked is None:
+            return batch
+        try:
+            return build_units(batch, self.wanted, asked.result())
+        except BaseException:
+            for _, later in self._ahead:
+                if later is not None:
+                    later.cancel()
+            self._ahead.clear()
+            raise

@@ -1,6 +1,6 @@
 """The representations there are, by name, and what a user's wish for one comes to."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 
@@ -9,11 +9,17 @@ import pyarrow as pa
 from schemas.table import settings_json
 from transforms.errors import NotFoundError, UsageError
 from transforms.ids import check_name, content_id
+from transforms.represent.artifacts import ARTIFACTS
+from transforms.represent.artifacts_rules import ARTIFACTS_RULES
 from transforms.represent.chunks import CHUNKS
-from transforms.represent.representation import Making, Representation, Settings, Units
+from transforms.represent.index_keys import FACTS, KEYPHRASES
+from transforms.represent.propositions import PROPOSITIONS
+from transforms.represent.representation import Asking, Making, Representation, Settings, Units
+from transforms.represent.rolling_summary import ROLLING_SUMMARY
 from transforms.represent.rule_summary import RULE_SUMMARY
 from transforms.represent.sentences import SENTENCES
 from transforms.represent.sessions import SESSIONS
+from transforms.represent.summaries import SUMMARIES
 from transforms.represent.turns import TURNS
 
 REPRESENTATIONS: dict[str, Representation] = {
@@ -22,11 +28,22 @@ REPRESENTATIONS: dict[str, Representation] = {
     "sessions": SESSIONS,
     "sentences": SENTENCES,
     "rule_summary": RULE_SUMMARY,
+    "artifacts": ARTIFACTS,
+    "artifacts_rules": ARTIFACTS_RULES,
+    "propositions": PROPOSITIONS,
+    "summaries": SUMMARIES,
+    "rolling_summary": ROLLING_SUMMARY,
+    "keyphrases": KEYPHRASES,
+    "facts": FACTS,
 }
 Setting = int | float | str | bool
 
 
-def making(spec: str, overrides: Mapping[str, Setting] | None = None) -> Making:
+# Settings that the run gives, not the name: which model, and whose.
+OF_THE_RUN = ("model", "provider")
+
+
+def making(spec: str, overrides: Mapping[str, Setting] | None = None, *, model: str = "", provider: str = "") -> Making:
     """Fill in the settings of a representation that is asked for as NAME or NAME:KEY=VALUE,KEY=VALUE.
 
     NAME is a kind (`chunks`), or a kind, '-' and a word of the user's choice (`chunks-o0`). A kind's own name stands for
@@ -35,11 +52,12 @@ def making(spec: str, overrides: Mapping[str, Setting] | None = None) -> Making:
     Args:
         spec: what the user asks for.
         overrides: settings from elsewhere (a study, a flow parameter); they win over those in the spec.
+        model, provider: of the run, for representations that ask a model and whose spec names none.
 
     Raises:
         NotFoundError: no kind is named so.
-        UsageError: an unknown setting, a value of the wrong type or outside what is allowed, or a kind's own name
-            with other settings than its defaults.
+        UsageError: an unknown setting, a value of the wrong type or outside what is allowed, a kind's own name with
+            other settings than its defaults, or no model for one that asks a model.
     """
     name, _, assignments = spec.partition(":")
     check_name("representation", name)
@@ -50,19 +68,29 @@ def making(spec: str, overrides: Mapping[str, Setting] | None = None) -> Making:
         if key not in defaults:
             raise UsageError(
                 f"{kind} has no setting {key!r}: {_listed(defaults) or 'it has none'}",
-                hint="memlake represent --help",
+                hint=f"for example {kind}-x:{_first(defaults)}" if defaults else f"ask for {kind}",
             )
     settings = {key: _typed(kind, key, chosen.get(key, default), default) for key, default in defaults.items()}
+    material: Sequence[str] = ()
+    if representation.asking:
+        settings["model"] = settings["model"] or model
+        settings["provider"] = settings["provider"] or provider
+        if not settings["model"]:
+            raise UsageError(
+                f"representation={name!r} asks a model, and none is named",
+                hint="the same command with --model NAME (or MEMLAKE_MODEL, or model in memlake.toml)",
+            )
+        material = representation.asking.material(settings)
     if representation.check:
         representation.check(settings)
-    if name == kind and settings != dict(defaults):
-        other = {key: value for key, value in settings.items() if value != defaults[key]}
+    other = {key: value for key, value in settings.items() if value != defaults[key] and key not in OF_THE_RUN}
+    if name == kind and other:
         wish = ",".join(f"{key}={value}" for key, value in other.items())
         raise UsageError(
             f"{kind!r} names the default settings ({_listed(defaults)}); {wish} needs another name",
             hint=f"ask for {kind}-{'-'.join(f'{key}{value}' for key, value in other.items())}:{wish}",
         )
-    settings_hash = content_id(kind, settings_json(settings), representation.revision)
+    settings_hash = content_id(kind, settings_json(settings), representation.revision, *material)
     return Making(name, kind, settings, settings_hash, representation.revision)
 
 
@@ -72,7 +100,21 @@ def represent(making: Making, turns: pa.Table) -> Units:
     Raises:
         NotFoundError: the kind is none that is made from turns.
     """
-    return REPRESENTATIONS[_kind_of(making.kind)].build(making, turns)
+    build = REPRESENTATIONS[_kind_of(making.kind)].build
+    if build is None:
+        raise ValueError(f"representation={making.name!r} asks a model: see `asking`")
+    return build(making, turns)
+
+
+def asking(making: Making) -> Asking | None:
+    """How a representation is made with a model; None for one that is made by rule."""
+    return REPRESENTATIONS[_kind_of(making.kind)].asking
+
+
+def asks_model(name: str) -> bool:
+    """Whether the kind that a representation's name stands for is made with a model."""
+    kind = kind_named(name)
+    return kind is not None and REPRESENTATIONS[kind].asking is not None
 
 
 def kind_named(name: str) -> str | None:
@@ -119,6 +161,10 @@ def _typed(kind: str, key: str, value: Setting, default: Setting) -> Setting:
             f"{kind} setting {key}={value!r} is not {type(default).__name__}", hint=f"the default is {key}={default}"
         )
     return value
+
+
+def _first(settings: Settings) -> str:
+    return _listed(settings).partition(",")[0]
 
 
 def _listed(settings: Settings) -> str:

@@ -1,5 +1,7 @@
 """Rows of the table parts for units, so that what did not change is not made, embedded or written again."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from schemas.parts import PARTS
@@ -16,6 +18,11 @@ def units_part(representation: str) -> str:
 def derived_part_hash(turns_hash: str, settings_hash: str) -> str:
     """Content hash of units that follow from a conversation's turns alone: no need to make them to know it."""
     return content_id(turns_hash, settings_hash)
+
+
+def unfinished_part_hash(units_hash: str, requests: Sequence[str]) -> str:
+    """Content hash of units that lack the replies to some requests: never what the next run looks for."""
+    return content_id(units_hash, "unfinished", *sorted(requests))
 
 
 def supplied_parts(making: Making, made: Units) -> pa.Table:

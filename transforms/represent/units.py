@@ -117,13 +117,14 @@ def unit_table(
     kind: pa.Array,
     session_id: pa.Array | pa.ChunkedArray,
     show_text: list[str],
+    key_text: list[str] | None = None,
     header_chars: Ints,
     span: tuple[Ints, Ints] | None = None,
     event_at: pa.Array | pa.ChunkedArray,
     speaker: pa.Array,
     attributes: pa.Array | None = None,
 ) -> pa.Table:
-    """Rows of the table units, their ids derived from what they are; key_text is show_text.
+    """Rows of the table units, their ids derived from what they are; key_text is show_text unless it is given.
 
     Each argument has one entry a unit; `span` is in the conversations' canonical texts, None for units that are no slice.
     """
@@ -137,11 +138,12 @@ def unit_table(
         show_text,
     )
     text = pa.array(show_text, pa.string())
+    key = text if key_text is None else pa.array(key_text, pa.string())
     empty = pa.nulls(rows)
     return pa.Table.from_arrays(
         [
             corpus, conversation_id, pa.repeat(making.name, rows), pa.array(ids, pa.string()), ordinal, kind,
-            session_id, text, text, header_chars, *(span or (empty, empty)), event_at, speaker,
+            session_id, key, text, header_chars, *(span or (empty, empty)), event_at, speaker,
             empty if attributes is None else attributes,
         ],
         names=UNITS.schema.names,
@@ -154,15 +156,18 @@ def provenance_table(
     *,
     turn_id: pa.Array | pa.ChunkedArray,
     ordinal: Ints,
-    span: tuple[Ints, Ints] | None,
-    grounding: str,
+    span: tuple[Ints, Ints] | tuple[pa.Array, pa.Array] | None,
+    grounding: str | pa.Array,
     touches_text: npt.NDArray[np.bool_],
 ) -> pa.Table:
-    """Rows of the table provenance, one entry of each argument a piece; `unit` is a row of `units`, never decreasing."""
+    """Rows of the table provenance, one entry of each argument a piece; `unit` is a row of `units`, never decreasing.
+
+    A `grounding` that is text holds for every piece; a `span` with nulls leaves those pieces with their turn alone.
+    """
     of = units.select(["corpus", "conversation_id", "representation", "unit_id"]).take(pa.array(unit))
     empty = pa.nulls(len(unit))
     columns = [
         *of.columns, rank_in_run(unit), turn_id, ordinal, *(span or (empty, empty)),
-        pa.repeat(grounding, len(unit)), touches_text,
+        pa.repeat(grounding, len(unit)) if isinstance(grounding, str) else grounding, touches_text,
     ]  # fmt: skip
     return pa.Table.from_arrays(columns, names=PROVENANCE.schema.names).cast(PROVENANCE.schema)

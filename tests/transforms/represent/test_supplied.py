@@ -28,7 +28,7 @@ def supplied(conversations_of: Make) -> list[Conversation]:
     first, second, third = conversations_of(TALK)
     first.supplied = [
         SuppliedUnit("observations", "observation", "Both like figs", 0, ["D0:0", "D0:1"], "Ann", {"b": [1], "a": "é"}),
-        SuppliedUnit("summaries", "summary", "They part", 1, ["D1:2"]),
+        SuppliedUnit("session_summaries", "summary", "They part", 1, ["D1:2"]),
         SuppliedUnit("observations", "observation", "Ann left", None, ["D1:2", "D9:9"]),
     ]
     second.supplied = [SuppliedUnit("observations", "observation", "Cy hums", 0, [])]
@@ -37,7 +37,7 @@ def supplied(conversations_of: Make) -> list[Conversation]:
 
 def test_supplied_units_are_grouped_by_representation_with_headers(supplied: list[Conversation]) -> None:
     made = supplied_units("c", supplied, tabulate("c", supplied, 1)["turns"])
-    assert list(made) == ["observations", "summaries"]
+    assert list(made) == ["observations", "session_summaries"]
     rows = made["observations"].units.to_pylist()
     assert [row["show_text"] for row in rows] == ["[8 May, 2023] Both like figs", "Ann left", "Cy hums"]
     assert [row["header_chars"] for row in rows] == [14, 0, 0]
