@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from flows.settings import IngestSettings
 from schemas import ALL
-from transforms.errors import NotFoundError
+from transforms.errors import NotFoundError, UsageError
 from transforms.ids import content_id
 from transforms.lake.known import Known
 from transforms.lake.lake import Lake, open_lake
-from transforms.read.batches import read_batches
+from transforms.read.batches import UNITS_FORMAT, read_batches
 from transforms.read.conversation import DeadLetter, ReadOptions, Source
 from transforms.read.formats import FORMATS, REVISIONS, check_format, plan_sources, read_source
 from transforms.read.gather import gather, partial_rows
@@ -68,7 +68,7 @@ def plan_files(settings: IngestSettings) -> Plan:
 
     Raises:
         NotFoundError: a source, or the corrections, name no file.
-        UsageError: an unknown format.
+        UsageError: an unknown format, or transcripts together with units for stored conversations.
     """
     check_format(settings.format)
     files = expand_sources(settings.sources)
@@ -79,6 +79,12 @@ def plan_files(settings: IngestSettings) -> Plan:
         corrections = shard_digest(corrected)
     versions = ",".join(f"{table.name}={table.version}" for table in ALL)
     sources, dead = plan_sources(files, settings.format, shard_bytes=settings.shard_bytes)
+    if UNITS_FORMAT in sources and len(sources) > 1:
+        # The units would meet the turns that the lake holds, not those that come with them.
+        raise UsageError(
+            f"sources hold transcripts and units for stored conversations ({', '.join(sorted(sources))})",
+            hint="ingest the transcripts first, then the files of units",
+        )
     return Plan(
         sources,
         tuple(dead),

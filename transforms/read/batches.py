@@ -1,6 +1,6 @@
 """Read one shard as batches of whole conversations, a few megabytes of text at a time."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,16 +11,20 @@ from schemas import TABLES, TURNS, UNITS
 from schemas.table import STRING, Table
 from transforms.batch import PARTS_SEEN, Batch
 from transforms.lake.known import Known, seen
+from transforms.read import memlake_units
 from transforms.read.conversation import Conversation, DeadLetter, ReadOptions
 from transforms.read.formats import REVISIONS
 from transforms.read.gather import PARTIAL, gather
 from transforms.read.shard_sources import OnRead, ignore, read_sources
+from transforms.read.stored_turns import stored_batch
 from transforms.read.tabulate import tabulate
 from transforms.shard import Shard
 
 # Enough text that Arrow's overhead vanishes, little enough that memory does not depend on the shard.
 BATCH_CHARS = 4 << 20
 BATCH_CONVERSATIONS = 4096
+Make = Callable[[list[Conversation], list[DeadLetter], str, Known], Batch]
+UNITS_FORMAT = memlake_units.READER.name
 
 
 class BucketGoneError(Exception):
@@ -56,13 +60,14 @@ def read_batches(
 def _batches(shard: Shard, name: str, known: Known, options: ReadOptions, on_read: OnRead) -> Iterator[Batch]:
     root = Path(known.lake)
     if shard.kind == "source":
-        yield from _cut(read_sources(shard, options, on_read), name, known)
+        make = stored_batch if shard.format == UNITS_FORMAT else _batch
+        yield from _cut(read_sources(shard, options, on_read), name, known, make)
     elif shard.kind == "bucket":
         try:
             rows = pa.concat_tables([pq.read_table(root / file, schema=PARTIAL) for file in shard.files])
         except FileNotFoundError as error:
             raise BucketGoneError(shard.index) from error
-        yield from _cut(gather(rows), name, known)
+        yield from _cut(gather(rows), name, known, _batch)
     else:
         table = TURNS if shard.kind == "turns" else UNITS
         done = 0
@@ -74,7 +79,7 @@ def _batches(shard: Shard, name: str, known: Known, options: ReadOptions, on_rea
             on_read(done)
 
 
-def _cut(items: Iterable[Conversation | DeadLetter], name: str, known: Known) -> Iterator[Batch]:
+def _cut(items: Iterable[Conversation | DeadLetter], name: str, known: Known, make: Make) -> Iterator[Batch]:
     """Batches of conversations that are all different; further versions of one come last, a batch each."""
     held: list[Conversation] = []
     dead: list[DeadLetter] = []
@@ -90,18 +95,18 @@ def _cut(items: Iterable[Conversation | DeadLetter], name: str, known: Known) ->
             continue
         hashes[item.conversation_id] = set()
         held.append(item)
-        chars += sum(map(len, item.text))
+        chars += sum(map(len, item.text)) + sum(len(unit.text) for unit in item.supplied)
         if chars >= BATCH_CHARS or len(held) >= BATCH_CONVERSATIONS:
-            yield _noted(_batch(held, dead, name, known), hashes)
+            yield _noted(make(held, dead, name, known), hashes)
             held, dead, chars = [], [], 0
     if held or dead:
-        yield _noted(_batch(held, dead, name, known), hashes)
+        yield _noted(make(held, dead, name, known), hashes)
     rivals = 0
     for conversation in again:
-        batch = _batch([conversation], [], f"{name}-{rivals + 1}", known)
+        batch = make([conversation], [], f"{name}-{rivals + 1}", known)
         # Supplied units have no hash before they are made, so a version that brings some counts as another.
         if (
-            _versions(batch)[conversation.conversation_id] <= hashes[conversation.conversation_id]
+            _versions(batch).get(conversation.conversation_id, set()) <= hashes[conversation.conversation_id]
             and not conversation.supplied
         ):
             yield Batch(name, dead=(_repeated(conversation),))

@@ -56,7 +56,9 @@ class ReadShards(beam.PTransform):
     run_id: str
 
     def expand(self, shards: beam.PCollection) -> beam.PCollection:
-        return shards | "ReadShard" >> beam.ParDo(_ReadShardFn(self.known, self.options, self.run_id))
+        return shards | "ReadShard" >> beam.ParDo(
+            _ReadShardFn(self.known, self.options, self.run_id)
+        ).with_output_types(Batch)
 
 
 @dataclass(eq=False)

@@ -73,9 +73,12 @@ def _parse_text(text: str) -> tuple[int, bool, bool] | None:
         epoch = _from_epoch(Decimal(text))
         return epoch and (*epoch, False)
     try:
-        return (*_microseconds(datetime.fromisoformat(text)), False)
+        at, zone_known = _microseconds(datetime.fromisoformat(text))
     except ValueError:
         pass
+    else:
+        # An offset may lead out of the calendar: 9999-12-31T23:00-02:00.
+        return (at, zone_known, False) if _FIRST <= at <= _LAST else None
     try:
         if spoken := _SPOKEN.fullmatch(text):
             moment = _from_spoken(*spoken.groups())

@@ -4,7 +4,7 @@ import codecs
 from collections.abc import Iterator, Sequence
 
 from transforms.errors import UsageError
-from transforms.read import locomo, longmemeval, memlake_jsonl, openai_chat
+from transforms.read import locomo, longmemeval, memlake_jsonl, memlake_units, openai_chat
 from transforms.read.conversation import Conversation, DeadLetter, Reader, ReadOptions, Source
 from transforms.read.opening import open_uri
 from transforms.read.other_kinds import not_lines, other_kind
@@ -16,6 +16,7 @@ _READERS: tuple[Reader, ...] = (
     openai_chat.READER,
     memlake_jsonl.TURNS,
     memlake_jsonl.CONVERSATIONS,
+    memlake_units.READER,
 )
 FORMATS: dict[str, Reader] = {reader.name: reader for reader in _READERS}
 REVISIONS: dict[str, int] = {reader.name: reader.revision for reader in _READERS}

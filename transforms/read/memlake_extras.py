@@ -1,5 +1,6 @@
 """Questions and units that a conversation in memlake's own JSONL brings along."""
 
+from dataclasses import replace
 from typing import Any
 
 from transforms.errors import UsageError
@@ -54,38 +55,56 @@ def questions_of(given: object, conversation: Conversation) -> tuple[list[Questi
 def units_of(given: object, conversation: Conversation) -> tuple[list[SuppliedUnit], list[DeadLetter]]:
     """The units of a conversation; turn ids that name no turn are left out and reported."""
     letters: list[DeadLetter] = []
-    uri = conversation.source_uri
-    session_of = dict(zip(conversation.turn_id, conversation.session, strict=True))
     units = []
     for position, record in _records(given, "unit", conversation, letters):
         what = f"unit {position} of conversation {conversation.conversation_id!r}"
-        if letter := text_letter(record.get("text"), what, uri, None, "unit"):
-            letters.append(letter)
-            continue
-        name = record.get("representation")
-        try:
-            representation = check_name("representation", name if isinstance(name, str) else "")
-        except UsageError as refused:
-            letters.append(DeadLetter("malformed_record", f"{what}: {refused.message}", uri, None, "unit"))
-            continue
-        cited = [as_name(item) or "" for item in _list(record.get("turn_ids"))]
-        turn_ids = list(dict.fromkeys(item for item in cited if item in session_of))
-        if missing := [item for item in cited if item not in session_of]:
+        unit, more = supplied_unit(record, what, conversation.source_uri)
+        letters += more
+        if unit is not None:
+            units.append(unit)
+    units, more = resolve_turns(units, conversation)
+    return units, letters + more
+
+
+def supplied_unit(record: dict[str, Any], what: str, uri: str) -> tuple[SuppliedUnit | None, list[DeadLetter]]:
+    """A unit as a file gives it, its turns not looked up yet; None and why where it cannot be stored."""
+    if letter := text_letter(record.get("text"), what, uri, None, "unit"):
+        return None, [letter]
+    name = record.get("representation")
+    try:
+        representation = check_name("representation", name if isinstance(name, str) else "")
+    except UsageError as refused:
+        return None, [DeadLetter("malformed_record", f"{what}: {refused.message}", uri, None, "unit")]
+    letters = []
+    attributes = record.get("attributes")
+    if attributes is not None and not isinstance(attributes, dict):
+        error = f"attributes of {what} are {type(attributes).__name__}, an object is expected: left out"
+        letters.append(DeadLetter("malformed_record", error, uri, None, "unit", "kept"))
+    unit = SuppliedUnit(
+        representation=representation,
+        kind=as_name(record.get("kind")) or "unit",
+        text=record["text"],
+        session=None,
+        turn_ids=list(dict.fromkeys(as_name(item) or "" for item in _list(record.get("turn_ids")))),
+        speaker=as_name(record.get("speaker")),
+        attributes=attributes if isinstance(attributes, dict) else {},
+    )
+    return unit, letters
+
+
+def resolve_turns(units: list[SuppliedUnit], conversation: Conversation) -> tuple[list[SuppliedUnit], list[DeadLetter]]:
+    """The units with the session that all their turns lie in; turn ids that name no turn are left out and reported."""
+    session_of = dict(zip(conversation.turn_id, conversation.session, strict=True))
+    made, letters = [], []
+    for position, unit in enumerate(units):
+        if missing := [item for item in unit.turn_ids if item not in session_of]:
+            what = f"unit {position} of conversation {conversation.conversation_id!r}"
             error = f"turn_ids={missing!r:.100} of {what} name no turn"
-            letters.append(DeadLetter("dangling_turn", error, uri, None, "unit", "kept"))
+            letters.append(DeadLetter("dangling_turn", error, conversation.source_uri, None, "unit", "kept"))
+        turn_ids = [item for item in unit.turn_ids if item in session_of]
         sessions = {session_of[item] for item in turn_ids}
-        units.append(
-            SuppliedUnit(
-                representation=representation,
-                kind=as_name(record.get("kind")) or "unit",
-                text=record["text"],
-                session=sessions.pop() if len(sessions) == 1 else None,
-                turn_ids=turn_ids,
-                speaker=as_name(record.get("speaker")),
-                attributes=record["attributes"] if isinstance(record.get("attributes"), dict) else {},
-            )
-        )
-    return units, letters
+        made.append(replace(unit, turn_ids=turn_ids, session=sessions.pop() if len(sessions) == 1 else None))
+    return made, letters
 
 
 def _records(

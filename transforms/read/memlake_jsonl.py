@@ -48,6 +48,7 @@ from transforms.read.conversation import Conversation, DeadLetter, Layout, ReadO
 from transforms.read.json_lines import LINE_BLOCK_BYTES, read_objects
 from transforms.read.memlake_extras import questions_of, units_of
 from transforms.read.memlake_turns import columns_of, partial
+from transforms.read.memlake_units import is_unit
 from transforms.read.peek import lines_of
 
 
@@ -110,8 +111,11 @@ class MemlakeTurns:
     layout: Layout = "turn_lines"
 
     def sniff(self, head: bytes) -> bool:
-        """Whether a line is an object with `conversation_id` and `text`."""
-        return any("conversation_id" in line and "text" in line and "turns" not in line for line in lines_of(head))
+        """Whether a line is an object with `conversation_id` and `text`, and no unit."""
+        return any(
+            "conversation_id" in line and "text" in line and "turns" not in line and not is_unit(line)
+            for line in lines_of(head)
+        )
 
     def read(self, source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG002
         """Yield partial conversations (see Conversation), and what could not be read."""

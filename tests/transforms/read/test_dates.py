@@ -42,13 +42,21 @@ def test_known_dates_become_utc_and_say_whether_the_zone_was_known(value, expect
     [
         None, "", "yesterday", "2023/04/31 (Mon) 17:50", "13:56 pm on 8 May, 2023", "0:10 am on 8 May, 2023",
         "1:56 pm on 8 Maj, 2023", "31 February, 2023", True, float("nan"), float("inf"), 10**30, 10**400, [], {}, "2023-13-01",
+        "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00",
     ],
 )  # fmt: skip
 def test_a_broken_date_is_none_and_never_now(value):
     assert parse_time(value) is None
 
 
-@given(st.one_of(st.text(), st.integers(), st.floats(), st.datetimes().map(str), st.none()))
+_ZONED = st.tuples(
+    st.sampled_from(["0001-01-01T00:00:00", "9999-12-31T23:59:59", "2023-05-08T10:00"]),
+    st.integers(0, 23),
+    st.sampled_from("+-"),
+).map(lambda drawn: f"{drawn[0]}{drawn[2]}{drawn[1]:02d}:30")
+
+
+@given(st.one_of(st.text(), st.integers(), st.floats(), st.datetimes().map(str), _ZONED, st.none()))
 def test_no_value_raises_and_all_times_fit_the_calendar(value):
     moment = parse_time(value)
     if moment is not None:

@@ -1,0 +1,77 @@
+"""Units for stored conversations meet the turns that the lake holds: a batch of them looks like one that was read whole."""
+
+from dataclasses import replace
+from itertools import accumulate
+
+import pyarrow as pa
+
+from transforms.batch import Batch
+from transforms.lake.known import Known, seen
+from transforms.read.conversation import Conversation, DeadLetter, Session
+from transforms.read.memlake_extras import resolve_turns
+
+
+def stored_batch(held: list[Conversation], dead: list[DeadLetter], name: str, known: Known) -> Batch:
+    """A batch of conversations without turns of their own, with the lake's; no turn of it lands again.
+
+    A conversation that the lake does not hold is left out with a dead letter: there is nothing that its units could
+    have come from.
+    """
+    names = pa.array([conversation.conversation_id for conversation in held], pa.string())
+    parts, turns = known.parts(names), known.turns(names)
+    rows = turns.group_by("conversation_id", use_threads=False).aggregate([([], "count_all")])
+    counts = dict(zip(rows["conversation_id"].to_pylist(), rows["count_all"].to_pylist(), strict=True))
+    starts = dict(zip(counts, accumulate(counts.values(), initial=0), strict=False))
+    letters, made = list(dead), []
+    for conversation in held:
+        one = conversation.conversation_id
+        if one not in counts:
+            letters.append(_absent(conversation, known, forgotten=(one, "forgotten") in parts))
+            continue
+        whole = _with_turns(conversation, turns.slice(starts[one], counts[one]))
+        whole.supplied, more = resolve_turns(whole.supplied, whole)
+        letters += more
+        made.append(whole)
+    if not made:
+        return Batch(name, dead=tuple(letters))
+    hashes = {one: parts[one, "turns"][0] for one in counts}
+    sessions = turns.select(["conversation_id", "session_id"]).group_by(["conversation_id", "session_id"]).aggregate([])
+    return Batch(
+        name,
+        conversations=tuple(made),
+        tables={"turns": turns},
+        parts=seen(parts, "turns", hashes, {}),
+        dead=tuple(letters),
+        seen={
+            "conversations": len(made),
+            "sessions": sessions.num_rows,
+            "turns": turns.num_rows,
+            "units": sum(len(conversation.supplied) for conversation in made),
+        },
+    )
+
+
+def _with_turns(conversation: Conversation, turns: pa.Table) -> Conversation:
+    """The conversation with its stored sessions and the ids of its turns: what its units are resolved by."""
+    sessions: dict[int, Session] = {}
+    columns = ("session_ordinal", "session_id", "session_label", "session_at", "zone_known")
+    at = turns["session_at"].cast(pa.int64())
+    lists = [(at if name == "session_at" else turns[name]).to_pylist() for name in columns]
+    for number, *session in zip(*lists, strict=True):
+        sessions.setdefault(number, Session(*session))
+    places = {number: place for place, number in enumerate(sessions)}
+    return replace(
+        conversation,
+        sessions=list(sessions.values()),
+        session=[places[number] for number in lists[0]],
+        turn_id=turns["turn_id"].to_pylist(),
+    )
+
+
+def _absent(conversation: Conversation, known: Known, *, forgotten: bool) -> DeadLetter:
+    one, count = conversation.conversation_id, len(conversation.supplied)
+    if forgotten:
+        error = f"conversation {one!r} was forgotten: {count} units of it stay out"
+        return DeadLetter("forgotten_conversation", error, conversation.source_uri, None, "conversation", "skipped")
+    error = f"corpus {known.corpus!r} holds no conversation {one!r}, which {count} units are of: ingest its turns first"
+    return DeadLetter("unknown_conversation", error, conversation.source_uri, None, "conversation")
