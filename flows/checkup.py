@@ -14,6 +14,7 @@ import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
 from flows.adapter import configured_api
+from flows.checkup_models import look_at_models
 from flows.config import Configuration, Settings, lake_folder, unknown_variables
 from schemas import ALL
 from transforms.errors import LakeCorruptError, NotFoundError
@@ -43,6 +44,7 @@ class Checkup:
     settings: list[Facts]
     tools: Facts
     lake: Facts
+    models: Facts = field(default_factory=dict)
     duckdb: Facts = field(default_factory=dict)
     vectors: list[Facts] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -53,6 +55,7 @@ def check(configuration: Configuration) -> Checkup:
     chosen = configuration.settings
     found = Checkup(versions=_versions(), settings=configuration.rows(), tools=_tools(), lake={"uri": chosen.lake})
     found.duckdb = _duckdb(chosen)
+    found.models = look_at_models(chosen, found.problems)
     found.problems += [f"{name} is no setting of memlake: misspelt?" for name in unknown_variables()]
     if fault := configuration.chunk_fault():
         found.problems.append(fault)

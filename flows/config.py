@@ -52,7 +52,15 @@ def _not_empty(value: str) -> str:
     return value
 
 
+def _one_line(value: str) -> str:
+    if value != value.strip() or not value.isprintable():
+        raise ValueError("it has spaces around it, or signs that do not print")
+    return value
+
+
 Text = Annotated[str, AfterValidator(_not_empty)]
+# Unset when it is empty.
+Label = Annotated[str, AfterValidator(_one_line)]
 Names = Annotated[tuple[str, ...], NoDecode, _when_text(split_names)]
 Specs = Annotated[tuple[str, ...], NoDecode, _when_text(split_specs)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -75,6 +83,15 @@ class Settings(BaseSettings):
     allow_dead_records: Share = Field(0.01, description="share of records that may die before exit code 3")
     lock_timeout: float = Field(60.0, ge=0, description="seconds to wait for another writer")
     prefect: bool | None = Field(None, description="run as a Prefect flow; unset: when a Prefect API is configured")
+    model: Label = Field("", description="the model that representations are made with; there is no default")
+    base_url: Label = Field("", description="its OpenAI-compatible server; unset: OPENAI_BASE_URL, else OpenAI's own")
+    provider: Label = Field("", description="what its server is called on record; unset: the server's host name")
+    max_in_flight: int = Field(16, ge=1, description="calls to models at a time, of a whole job")
+    requests_per_minute: int | None = Field(None, ge=1, description="calls to models a minute; unset: no limit")
+    tokens_per_minute: int | None = Field(None, ge=1, description="tokens of calls a minute; unset: no limit")
+    max_cost: float | None = Field(None, ge=0, description="US dollars after which a run stops; unset: no limit")
+    offline: bool = Field(False, description="call no model: replay what the lake's cache holds")
+    prices: Text | None = Field(None, description="a TOML file of prices that override the built-in ones")
     threads: int | None = Field(None, ge=1, description="DuckDB's threads; unset: as many as there are cores")
     memory_limit: Text | None = Field(None, description="DuckDB's memory before it spills; unset: 4GB")
     temp_directory: Text | None = Field(

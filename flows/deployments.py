@@ -3,10 +3,17 @@
 from prefect import flow
 
 from flows import ingest as ingestion
-from flows.settings import IngestSettings
+from flows import represent as representation
+from flows.settings import IngestSettings, RepresentSettings
 
 
 @flow(name="ingest", persist_result=False)
 def ingest(settings: IngestSettings) -> dict[str, object]:
     """Ingest transcripts into a lake; the summary of `memlake ingest --json`."""
     return ingestion.ingest(settings)
+
+
+@flow(name="represent", persist_result=False)
+def represent(settings: RepresentSettings) -> dict[str, object]:
+    """Make representations of stored turns, with a model where they ask one; the summary of `memlake represent --json`."""
+    return representation.represent(settings)

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from flows.jobs import StageJob
-from flows.landing import Landing, seed_of, wanted_of
+from flows.landing import Landing, models_for, seed_of, wanted_of
 from flows.runs import finish, run_of
 from flows.settings import EmbedSettings
 from flows.stored import check_representations, stored_shards
@@ -18,12 +18,19 @@ def embed(settings: EmbedSettings) -> dict[str, object]:
     """
     lake = open_lake(settings.lake)
     with run_of(lake, "embed", asdict(settings)) as run:
-        base = lake.snapshot()
-        chosen = check_representations(base, settings.corpus, settings.representations)
-        wanted = wanted_of(lake, base, settings.corpus, (), settings.embedder, anew=True)
-        seed = seed_of(wanted, *chosen)
-        job = StageJob(lake, wanted, run.run_id, settings.execution)
-        published, report = Landing(run, job, settings.lock_timeout_s).land(
-            base, lambda now: (stored_shards(now, "units", settings.corpus, seed, settings.shard_bytes, chosen), ())
-        )
+        with models_for(settings, run) as models:
+            base = lake.snapshot()
+            chosen = check_representations(base, settings.corpus, settings.representations)
+            wanted = wanted_of(lake, base, settings.corpus, (), settings.embedder, edge=models.edge, anew=True)
+            seed = seed_of(wanted, *chosen)
+            job = StageJob(lake, wanted, run.run_id, settings.execution, models=models)
+            published, report = Landing(run, job, settings.lock_timeout_s).land(
+                base,
+                lambda now: (
+                    stored_shards(
+                        now, "units", settings.corpus, seed, settings.shard_bytes, chosen, workers=settings.workers
+                    ),
+                    (),
+                ),
+            )
         return finish(run, published, report)

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from flows.adapter import step
 from flows.jobs import GatherJob, StageJob
-from flows.landing import ATTEMPTS, Landing, seed_of, wanted_of
+from flows.landing import ATTEMPTS, Landing, models_for, seed_of, wanted_of
 from flows.planning import Plan, forget_gathered, plan_buckets, plan_files, read_only
 from flows.runs import check_dead_letters, finish, run_of
 from flows.settings import IngestSettings
@@ -32,18 +32,19 @@ def ingest(settings: IngestSettings) -> dict[str, object]:
         return read_only(plan, settings)
     lake = open_lake(settings.lake, create=True)
     with run_of(lake, "ingest", asdict(settings)) as run:
-        base = lake.latest()
-        wanted = wanted_of(lake, base, settings.corpus, makings, settings.embedder_name)
-        seed = seed_of(wanted, plan.fingerprint)
-        gathered: list[str] = []
+        with models_for(settings, run, makings) as models:
+            base = lake.latest()
+            wanted = wanted_of(lake, base, settings.corpus, makings, settings.embedder_name, edge=models.edge)
+            seed = seed_of(wanted, plan.fingerprint)
+            gathered: list[str] = []
 
-        def planned(_: Snapshot) -> tuple[list[Shard], list[pa.Table]]:
-            shards = plan.shards(seed)
-            buckets, dead = _gather(lake, plan, seed, settings, run.run_id, gathered, first=len(shards))
-            return [*shards, *buckets], [dead_rows(plan.dead), *dead]
+            def planned(_: Snapshot) -> tuple[list[Shard], list[pa.Table]]:
+                shards = plan.shards(seed)
+                buckets, dead = _gather(lake, plan, seed, settings, run.run_id, gathered, first=len(shards))
+                return [*shards, *buckets], [dead_rows(plan.dead), *dead]
 
-        job = StageJob(lake, wanted, run.run_id, settings.execution, plan.options, plan.total_bytes)
-        published, report = Landing(run, job, settings.lock_timeout_s).land(base, planned)
+            job = StageJob(lake, wanted, run.run_id, settings.execution, plan.options, plan.total_bytes, models)
+            published, report = Landing(run, job, settings.lock_timeout_s).land(base, planned)
         forget_gathered(lake, gathered)
         made = finish(run, published, report)
         check_dead_letters(

@@ -6,14 +6,17 @@ from dataclasses import dataclass, field
 
 import apache_beam as beam
 
+from flows.models import Models
 from flows.progress import watching
 from flows.runners import runner
 from transforms.embed.beam import EmbedUnits
 from transforms.errors import JobFailedError
 from transforms.lake.beam import StageFiles
+from transforms.lake.bundle import discard
 from transforms.lake.lake import Lake
-from transforms.lake.manifest import finished_shards
+from transforms.lake.manifest import drop_manifest, finished_shards, read_manifest
 from transforms.lake.progress import Progress
+from transforms.llm.model import ModelStoppedError
 from transforms.read.beam import GatherTurns, ReadShards
 from transforms.read.conversation import ReadOptions
 from transforms.represent.batches import Wanted
@@ -33,7 +36,11 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class StageJob:
-    """Stage some shards: read, represent, embed, write files, put manifests."""
+    """Stage some shards: read, represent, embed, write files, put manifests.
+
+    Attributes:
+        models: those that the wanted edge leads to; what they left unanswered offline is never handed on.
+    """
 
     lake: Lake
     wanted: Wanted
@@ -41,12 +48,23 @@ class StageJob:
     execution: Execution
     options: ReadOptions = field(default_factory=ReadOptions)
     total_bytes: int = 0
+    models: Models = field(default_factory=Models)
 
     def run(self, shards: Sequence[Shard]) -> list[str]:
-        """Stage the shards and return the names of their manifests; shards that are finished already cost one look."""
+        """Stage the shards and return the names of their manifests; shards that are finished already cost one look.
+
+        Raises:
+            ModelStoppedError: see `Models.check`; what was staged is thrown away.
+        """
         with _watched(self, len(shards), "staging") as progress:
             self._run_pipeline(shards)
             names = progress.names(len(shards))
+        try:
+            self.models.check()
+        except ModelStoppedError:
+            for name in names:
+                _throw_away(self.lake, name)
+            raise
         return [part for name in names for part in finished_shards(self.lake.root, name) or [name]]
 
     def _run_pipeline(self, shards: Sequence[Shard]) -> None:
@@ -61,7 +79,9 @@ class StageJob:
             if not any(shard.kind == "units" for shard in shards):
                 batches = batches | "BuildUnits" >> BuildUnits(wanted)
             if wanted.embedder:
-                batches = batches | "EmbedUnits" >> EmbedUnits(wanted.known, wanted.embedder, wanted.fingerprint)
+                batches = batches | "EmbedUnits" >> EmbedUnits(
+                    wanted.known, wanted.embedder, wanted.fingerprint, edge=wanted.edge, workers=self.execution.workers
+                )
             _ = batches | "StageFiles" >> StageFiles(self.lake.uri, wanted.known.corpus)
 
 
@@ -90,13 +110,23 @@ class GatherJob:
             return progress.names(len(shards))
 
 
+def _throw_away(lake: Lake, shard: str) -> None:
+    """Delete a shard's manifests and files: a later run would take it for finished."""
+    for name in finished_shards(lake.root, shard):
+        manifest = read_manifest(lake.staged, name)
+        if manifest is not None:
+            drop_manifest(lake.staged, manifest, beside=False)
+            discard(lake.root, manifest)
+
+
 @contextmanager
 def _watched(job: StageJob | GatherJob, shards: int, label: str) -> Iterator[Progress]:
     """The notes of a job's workers, drawn on the terminal while it runs and removed however it ends."""
     progress = Progress(job.lake.staged, job.run_id)
     progress.open()
     try:
-        with watching(progress, shards, job.total_bytes, label=label, quiet=job.execution.quiet):
+        asked = job.models.told if isinstance(job, StageJob) and job.models.server else None
+        with watching(progress, shards, job.total_bytes, label=label, quiet=job.execution.quiet, asked=asked):
             yield progress
     finally:
         progress.close()

@@ -1,17 +1,22 @@
 """Stage shards, commit them, and stage again what the lake's movement made untrue meanwhile."""
 
-from collections.abc import Callable, Collection, Sequence
+import json
+import shlex
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from flows.adapter import step
 from flows.jobs import StageJob
+from flows.models import Models, open_models, served_models
 from flows.runs import Report, Run, code_version, collect
+from flows.settings import PipelineSettings
 from schemas import REPRESENTATIONS
 from schemas.table import settings_json
 from schemas.vectors import vectors_table
-from transforms.embed.catalogue import load
+from transforms.embed.catalogue import card_of
 from transforms.embed.parts import fingerprint
 from transforms.embed.vectors import check_card
 from transforms.errors import LakeConflictError, UsageError
@@ -21,7 +26,10 @@ from transforms.lake.lake import Lake
 from transforms.lake.manifest import DEAD_SEEN
 from transforms.lake.publish import Published, StageAgainError, publish_shards
 from transforms.lake.snapshot import Snapshot
+from transforms.llm.calls import paid
+from transforms.llm.edge import EdgeSettings
 from transforms.represent.batches import Wanted
+from transforms.represent.catalogue import OF_THE_RUN, asking
 from transforms.represent.representation import Making
 from transforms.represent.supplied import supplied_making
 from transforms.shard import Shard
@@ -68,37 +76,77 @@ class Landing:
         )
 
 
+@contextmanager
+def models_for(settings: PipelineSettings, run: Run, makings: Sequence[Making] = ()) -> Iterator[Models]:
+    """The models that a pipeline asks: for its representations, for its embedder; none for most.
+
+    Raises:
+        UsageError, ModelStoppedError: see `open_models`.
+    """
+    asked = [str(making.settings["model"]) for making in makings if asking(making)]
+    asked += served_models(settings.embedder)
+    with open_models(settings.models, run.lake, run.run_id, needed=bool(asked), models=tuple(asked)) as models:
+        yield models
+    if asked:
+        run.paid = paid(run.lake, run.run_id)
+
+
 def wanted_of(
-    lake: Lake, base: Snapshot, corpus: str, makings: tuple[Making, ...], embedder: str, *, anew: bool = False
+    lake: Lake,
+    base: Snapshot,
+    corpus: str,
+    makings: tuple[Making, ...],
+    embedder: str,
+    *,
+    edge: EdgeSettings | None = None,
+    anew: bool = False,
 ) -> Wanted:
     """What a run makes, after checking that the lake holds nothing made otherwise under the same names.
 
     Args:
+        edge: how models are asked, where one is.
         anew: vectors of another model are to be replaced, not refused.
 
     Raises:
         UsageError: a representation is stored with other settings.
         EmbedderMismatchError: vectors are stored that another model, revision or dimension made.
     """
-    stored = {row["representation"]: row for row in base.read("representations").to_pylist()}
-    for making in makings:
-        row = stored.get(making.name)
-        if row is not None and row["settings_hash"] != making.settings_hash:
-            raise UsageError(
-                f"representation={making.name!r} is stored with settings {row['settings']} (revision "
-                f"{row['revision']}), asked for {settings_json(dict(making.settings))} (revision {making.revision})",
-                hint=f"give it another name, such as {making.name}-2:KEY=VALUE",
-            )
+    _check_settings(base, makings)
     made_by = ""
     if embedder:
-        card = load(embedder).card
+        card = card_of(embedder, edge)
         made_by = fingerprint(card)
         for table in () if anew else base.lance_tables():
             held = base.lance_table(table)
             # Every table of this embedder: which supplied representations a source brings is not known yet.
             if held is not None and table == vectors_table(table.split("__", 1)[0], embedder):
-                check_card(held.schema.metadata, card, f"memlake embed --embedder {embedder} --corpus {corpus}")
-    return Wanted(Known(str(lake.root), base.snapshot_id, corpus), makings, embedder, made_by)
+                check_card(
+                    held.schema.metadata, card, f"memlake embed --embedder {shlex.quote(embedder)} --corpus {corpus}"
+                )
+    return Wanted(Known(str(lake.root), base.snapshot_id, corpus), makings, embedder, made_by, edge)
+
+
+def _check_settings(base: Snapshot, makings: Sequence[Making]) -> None:
+    """Refuse a representation that is stored with other settings than it is asked for."""
+    stored = {row["representation"]: row for row in base.read("representations").to_pylist()}
+    for making in makings:
+        row = stored.get(making.name)
+        if row is None or row["settings_hash"] == making.settings_hash:
+            continue
+        before, now = json.loads(row["settings"]), dict(making.settings)
+        keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+        differ = [f"{key}={before.get(key)!r} stored, {now.get(key)!r} asked for" for key in keys]
+        if row["revision"] != making.revision:
+            differ.append(f"revision {row['revision']} stored, {making.revision} asked for")
+        flags = "".join(
+            f" --{key} {shlex.quote(str(before[key]))}" for key in keys if before.get(key) and key in OF_THE_RUN
+        )
+        again = f"{flags.strip()} goes on with the stored one; or " if flags else ""
+        raise UsageError(
+            f"representation={making.name!r} is stored with other settings: "
+            f"{'; '.join(differ) or 'the same, and another prompt, schema or rule'}",
+            hint=f"{again}give it another name, such as {making.name}-2:KEY=VALUE",
+        )
 
 
 def representation_rows(makings: Sequence[Making]) -> pa.Table:

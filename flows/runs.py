@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +23,7 @@ from transforms.ids import content_id
 from transforms.lake.lake import Lake
 from transforms.lake.manifest import DEAD_SEEN, read_manifest
 from transforms.lake.publish import Published
+from transforms.llm.edge import without_secrets
 
 _SHOW_DEAD = "memlake sql 'select source_uri, position, reason, error from dead_letters'"
 
@@ -33,7 +35,11 @@ def code_version() -> str:
 
 @dataclass(slots=True)
 class Run:
-    """One execution of a flow: an id that is new each time, and what happened."""
+    """One execution of a flow: an id that is new each time, and what happened.
+
+    Attributes:
+        paid: calls to models, tokens and US dollars; empty for a run that asks none.
+    """
 
     lake: Lake
     flow: str
@@ -43,6 +49,7 @@ class Run:
     snapshot_id: str | None = None
     counters: Mapping[str, object] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
+    paid: Mapping[str, object] = field(default_factory=dict)
     _began: float = field(default_factory=time.monotonic)
 
     @property
@@ -62,7 +69,7 @@ class Run:
     def journal(self, event: str) -> None:
         """Append the run's started or ended row."""
         ended = event == "ended"
-        text = settings_json(self.settings)
+        text = settings_json(_public(self.settings))
         row: dict[str, object] = {
             "run_id": self.run_id,
             "event": event,
@@ -77,6 +84,14 @@ class Run:
             "seconds": self.seconds if ended else None,
         }
         self.lake.journal(RUNS, RUNS.rows([row]))
+
+
+def _public(settings: Mapping[str, object]) -> dict[str, object]:
+    """Settings without what is nobody else's: the password that may stand in the models' address."""
+    models = settings.get("models")
+    if not isinstance(models, Mapping):
+        return dict(settings)
+    return {**settings, "models": {**models, "base_url": without_secrets(str(models["base_url"]))}}
 
 
 @contextmanager
@@ -168,8 +183,16 @@ def document(run: Run, published: Published, report: Report) -> dict[str, object
             "dangling": report.seen.get("evidence_dangling", 0),
         },
         "dead_letters": report.reasons(),
+        **({"pieces": _pieces(report)} if "pieces" in report.seen else {}),
+        **({"models": dict(run.paid)} if run.paid else {}),
         "seconds": run.seconds,
     }
+
+
+def _pieces(report: Report) -> dict[str, int]:
+    """What a model was to represent: pieces, those that failed, and the turns of these."""
+    names = {"asked": "pieces", "failed": "pieces_failed", "turns_failed": "turns_failed"}
+    return {name: report.seen.get(counted, 0) for name, counted in names.items()}
 
 
 def finish(run: Run, published: Published, report: Report) -> dict[str, object]:
@@ -179,7 +202,8 @@ def finish(run: Run, published: Published, report: Report) -> dict[str, object]:
     run.outcome = "published" if published.snapshot_id else "unchanged"
     made = document(run, published, report)
     run.counters = {name: made[name] for name in ("seen", "counts", "skipped", "dead_letters")} | {
-        "timings": run.timings
+        "models": dict(run.paid),
+        "timings": run.timings,
     }
     pins = run.lake.snapshot(published.snapshot_id).pins if published.snapshot_id else {}
     rows = [
@@ -197,16 +221,26 @@ def finish(run: Run, published: Published, report: Report) -> dict[str, object]:
 
 
 def check_dead_letters(
-    made: dict[str, object], report: Report, *, files: int, allow_files: float, allow_records: float
+    made: dict[str, object],
+    report: Report,
+    *,
+    allow_records: float,
+    files: int = 0,
+    allow_files: float = 0.0,
+    of: Literal["turns", "pieces"] = "turns",
 ) -> None:
-    """Raise TooManyDeadLettersError, with the run's document, when more of the input died than is allowed."""
+    """Raise TooManyDeadLettersError, with the run's document, when more of the input died than is allowed.
+
+    Args:
+        of: what the records are: turns that were read, or pieces that a model was to represent.
+    """
     lost_files, lost_records = report.dropped(files=True), report.dropped(files=False)
-    records = report.seen.get("turns", 0) + lost_records
+    records = report.seen.get(of, 0) + (lost_records if of == "turns" else 0)
     too_many = [
         f"{lost} of {total} {what} died, {flag} allows {allowed:.2%}"
         for what, lost, total, flag, allowed in (
             ("files", lost_files, files, "--allow-dead", allow_files),
-            ("records", lost_records, records, "--allow-dead-records", allow_records),
+            (of if of == "pieces" else "records", lost_records, records, "--allow-dead-records", allow_records),
         )
         if lost > allowed * total
     ]
@@ -228,6 +262,7 @@ def _markdown(run: Run, made: Mapping[str, object]) -> str:
         f"- seen: {made['seen']}",
         f"- unchanged conversations: {made['skipped']}",
         f"- dead letters: {made['dead_letters'] or 'none'}",
+        f"- models: {made.get('models') or 'none asked'}",
         f"- seconds: {made['seconds']} {run.timings}",
         f"- code: {code_version()}",
     ]

@@ -1,18 +1,23 @@
 """Search: what a plan retrieves for one text, across the conversations of a corpus."""
 
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from flows.models import ModelSettings, open_models, served_models
 from schemas import QUESTIONS
-from transforms.embed.catalogue import load
+from transforms.embed.catalogue import opened
+from transforms.embed.embedder import Embedder
 from transforms.errors import NotFoundError, UsageError
-from transforms.lake.lake import open_lake
+from transforms.lake.lake import Lake, open_lake
 from transforms.lake.snapshot import Snapshot
 from transforms.retrieve.cell import Cell, run_cell
 from transforms.retrieve.corpus import question_vectors, stored_vectors
-from transforms.retrieve.plan import find_plan
+from transforms.retrieve.plan import Plan, find_plan
 from transforms.retrieve.search import Cutoffs
 from transforms.retrieve.store import align_vectors, open_store
 
@@ -30,6 +35,7 @@ class SearchSettings:
     k: int = 5
     conversation: str = ""
     at: str = "latest"
+    models: ModelSettings = field(default_factory=ModelSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +66,21 @@ def search(settings: SearchSettings) -> Hits:
             f"text={settings.text!r} k={settings.k}: a text and k >= 1 are needed", hint="memlake search TEXT"
         )
     plan = find_plan(settings.plan)
-    snapshot = open_lake(settings.lake).snapshot(settings.at)
+    lake = open_lake(settings.lake)
+    snapshot = lake.snapshot(settings.at)
     units = _units(snapshot, settings)
     question = _question(settings, units)
-    embedder = load(settings.embedder) if plan.needs_vectors else None
-    vectors = question_vectors(question, embedder)
     cell = Cell("search", "search", plan, "chars4", Cutoffs(k=(settings.k,)), depth=settings.k)
     # One store ranks units of all conversations together: here nobody has said which conversation is asked about.
     whole = units.set_column(
         1, units.schema.field("conversation_id"), question["conversation_id"].take(pa.array([0] * units.num_rows))
     )
-    stored = None if embedder is None else stored_vectors(snapshot, settings.representation, settings.corpus, embedder)
-    aligned = None if stored is None else align_vectors(whole, stored)
+    with _embedder(settings, lake, plan) as embedder:
+        vectors = question_vectors(question, embedder, plan.needs)
+        aligned = None
+        if embedder is not None:
+            where = (snapshot, settings.representation, settings.corpus)
+            aligned = align_vectors(whole, stored_vectors(*where, embedder, wanted=plan.needs, asked=settings.embedder))
     found = run_cell(cell, store=open_store(whole, vectors=aligned), questions=question, question_vectors=vectors)
     ranked = found.retrievals.select(["rank", "score", "dense", "lexical", "unit_id"]).to_pylist()[: settings.k]
     by_id = {row["unit_id"]: row for row in units.to_pylist()}
@@ -85,6 +94,21 @@ def search(settings: SearchSettings) -> Hits:
     ]
     there = 1 if settings.conversation else _conversations(snapshot, settings.corpus)
     return Hits(rows, there, there - pc.count_distinct(units["conversation_id"]).as_py())
+
+
+@contextmanager
+def _embedder(settings: SearchSettings, lake: Lake, plan: Plan) -> Iterator[Embedder | None]:
+    """The embedder that the plan needs, through the model edge where a server embeds; None for a plan without vectors."""
+    if not plan.needs_vectors:
+        yield None
+        return
+    asked = served_models(settings.embedder)
+    run_id = f"search-{os.urandom(8).hex()}"
+    with (
+        open_models(settings.models, lake, run_id, needed=bool(asked), models=tuple(asked)) as models,
+        opened(settings.embedder, models.edge) as embedder,
+    ):
+        yield embedder
 
 
 def _conversations(snapshot: Snapshot, corpus: str) -> int:

@@ -20,8 +20,13 @@ def stored_shards(
     seed: str,
     shard_bytes: int,
     representations: Collection[str] = (),
+    *,
+    workers: int = 1,
 ) -> list[Shard]:
     """Cut a corpus's files of `turns` or `units` into shards of about `shard_bytes` of stored bytes.
+
+    Args:
+        workers: shards are smaller where they would be fewer than these, as far as there are files.
 
     Raises:
         NotFoundError: the snapshot holds no such corpus.
@@ -38,6 +43,7 @@ def stored_shards(
         raise NotFoundError(
             f"corpus={corpus!r} has no {table} in the lake; there are: {nearest}", hint="memlake tables ls"
         )
+    shard_bytes = min(shard_bytes, sum(file.size for file in files) // workers)
     groups: list[list[StagedFile]] = []
     filled = shard_bytes
     for file in sorted(files, key=lambda one: one.path):

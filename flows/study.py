@@ -1,6 +1,8 @@
 """Study: the cells of a study on a corpus, scored, as one new snapshot."""
 
-from dataclasses import asdict, dataclass, replace
+from collections import Counter
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
@@ -8,15 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flows.adapter import publish_artifact, step
+from flows.models import ModelSettings, open_models, served_models
 from flows.runs import Run, run_of
 from schemas import TABLES
-from transforms.embed.catalogue import load
+from transforms.embed.catalogue import opened
 from transforms.errors import NotFoundError
 from transforms.lake.connect import connect
 from transforms.lake.lake import Lake, open_lake
 from transforms.lake.publish import forgotten_of, publish_files
 from transforms.lake.snapshot import Snapshot
 from transforms.lake.stage import StagedFile, Stager
+from transforms.llm.edge import EdgeSettings
 from transforms.retrieve.corpus import questions_of, search_corpus
 from transforms.retrieve.questions import each_once
 from transforms.retrieve.store import UNIT_TOKENS
@@ -34,6 +38,7 @@ class StudySettings:
     at: str = "latest"
     lock_timeout_s: float = 60.0
     quiet: bool = True
+    models: ModelSettings = field(default_factory=ModelSettings)
 
 
 def run_study(settings: StudySettings) -> dict[str, object]:
@@ -45,14 +50,16 @@ def run_study(settings: StudySettings) -> dict[str, object]:
         EmbedderMismatchError: the vectors that it needs were made by another model or revision.
         LakeConflictError: a conversation was forgotten while it was read; nothing was published.
     """
-    study = find_study(settings.study)
-    study = replace(study, corpus=settings.corpus or study.corpus)
+    study = find_study(settings.study, corpus=settings.corpus)
     lake = open_lake(settings.lake)
     with run_of(lake, "study", asdict(settings)) as run:
         snapshot = lake.snapshot(settings.at)
         labels, forgotten = _asked(lake, snapshot, study)
         questions = each_once(labels)
-        files, excluded = step(_search_and_score, name="search-and-score")(lake, snapshot, study, run, labels)
+        asked = served_models(study.embedder) if study.needs_vectors else []
+        with open_models(settings.models, lake, run.run_id, needed=bool(asked), models=tuple(asked)) as models:
+            search = step(_search_and_score, name="search-and-score")
+            files, excluded, cut = search(lake, snapshot, study, run, labels, models.edge)
         if forgotten:
             excluded = {"forgotten": forgotten, **excluded}
         published = publish_files(
@@ -75,6 +82,7 @@ def run_study(settings: StudySettings) -> dict[str, object]:
             "cells": len(study.cells),
             "questions": questions.num_rows,
             "excluded": excluded,
+            **({"cut_for_reranker": cut} if cut else {}),
             "seconds": run.seconds,
         }
         run.counters = {name: made[name] for name in ("cells", "questions", "excluded")}
@@ -82,20 +90,25 @@ def run_study(settings: StudySettings) -> dict[str, object]:
     return made
 
 
-def find_study(name: str) -> Study:
-    """A study by path, or by its name among those that come with memlake.
+def find_study(name: str, *, corpus: str = "") -> Study:
+    """A study by path, or by its name among those that come with memlake; on another corpus than its own if one is named.
 
     Raises:
         NotFoundError: there is none; says which there are.
     """
+    study = read_study(_study_path(name))
+    return replace(study, corpus=corpus) if corpus else study
+
+
+def _study_path(name: str) -> Path:
     if name.endswith(".toml") or "/" in name:
-        return read_study(Path(name))
+        return Path(name)
     path = Path(str(resources.files("flows").joinpath("studies", f"{name}.toml")))
     if not path.is_file():
         raise NotFoundError(
             f"study={name!r} is unknown; there are: {', '.join(study_names())}", hint="memlake study ls, or a path"
         )
-    return read_study(path)
+    return path
 
 
 def study_names() -> list[str]:
@@ -123,18 +136,23 @@ def _asked(lake: Lake, snapshot: Snapshot, study: Study) -> tuple[pa.Table, int]
 
 
 def _search_and_score(
-    lake: Lake, snapshot: Snapshot, study: Study, run: Run, labels: pa.Table
-) -> tuple[list[StagedFile], dict[str, int]]:
-    """Stage what each cell brings as it comes, so that memory does not grow with the corpus; score; count the unscored."""
-    needed = any(cell.plan.needs_vectors for cell in study.cells)
-    embedder = load(study.embedder) if needed else None
+    lake: Lake, snapshot: Snapshot, study: Study, run: Run, labels: pa.Table, edge: EdgeSettings | None
+) -> tuple[list[StagedFile], dict[str, int], dict[str, int]]:
+    """Stage what each cell brings as it comes, so that memory does not grow with the corpus; score.
+
+    Returns:
+        The files; the questions that were not scored, by reason; by cell the pairs that were too long for its reranker.
+    """
     stager = Stager(lake.root)
     stager.write(TABLES["cells"], cell_rows(study, run_id=run.run_id, read_snapshot_id=snapshot.snapshot_id))
     tokens = [UNIT_TOKENS.empty_table()]
-    for searched in search_corpus(snapshot, study, run.run_id, each_once(labels), embedder):
-        tokens.append(searched.unit_tokens)
-        stager.write(TABLES["retrievals"], searched.found.retrievals)
-        stager.write(TABLES["contexts"], searched.found.contexts)
+    cut: Counter[str] = Counter()
+    with opened(study.embedder, edge) if study.needs_vectors else nullcontext() as embedder:
+        for searched in search_corpus(snapshot, study, run.run_id, each_once(labels), embedder):
+            tokens.append(searched.unit_tokens)
+            stager.write(TABLES["retrievals"], searched.found.retrievals)
+            stager.write(TABLES["contexts"], searched.found.contexts)
+            cut[searched.cell] += searched.found.rerank_cut
     files, _ = stager.close()
     with connect(lake, snapshot.snapshot_id) as connection:
         for name in ("cells", "retrievals", "contexts"):
@@ -147,7 +165,7 @@ def _search_and_score(
         excluded = dict(connection.execute(_EXCLUDED).fetchall())
     stager = Stager(lake.root)
     stager.write(TABLES["scores"], scores)
-    return [*files, *stager.close()[0]], excluded
+    return [*files, *stager.close()[0]], excluded, {cell: pairs for cell, pairs in cut.items() if pairs}
 
 
 # Questions, not rows: a question without gold is left out of every cutoff of every cell for one reason.

@@ -38,7 +38,11 @@ COMMANDS = (
         "represent",
         "flows.cli.represent:represent",
         "Make further representations from the stored turns.",
-        ("memlake represent turns sentences --corpus team",),
+        (
+            "memlake represent turns sentences --corpus team",
+            "memlake represent artifacts --corpus team --model gpt-4o-mini --plan",
+            "memlake represent artifacts --corpus team --model gpt-4o-mini --max-in-flight 32 --max-cost 5",
+        ),
     ),
     Command(
         "embed",
@@ -55,8 +59,12 @@ COMMANDS = (
     Command(
         "study",
         "flows.cli.study:app",
-        "Measure representations on questions: run, ls, show.",
-        ("memlake study run locomo-retrieval --corpus locomo", "memlake study show RUN --by category"),
+        "Measure representations on questions: plan, run, ls, show.",
+        (
+            "memlake study plan locomo-retrieval",
+            "memlake study run locomo-retrieval --corpus locomo",
+            "memlake study show RUN --by category",
+        ),
     ),
     Command(
         "sql",

@@ -19,6 +19,7 @@ def doctor(*, lake: LakeUri = None, as_json: AsJson = False) -> None:
         ("Versions", found.versions),
         ("Tools", found.tools),
         ("Lake", found.lake),
+        ("Models", found.models),
         ("DuckDB", found.duckdb),
     ):
         if not facts:

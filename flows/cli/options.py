@@ -1,6 +1,7 @@
 """Options that many commands share, worded once, and the settings that they override."""
 
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from cyclopts import Parameter
@@ -30,14 +31,11 @@ Names = Annotated[
     Parameter(name="--representations", negative="", help="Representations; repeat it, or separate by commas."),
 ]
 Embedder = Annotated[str | None, Parameter(name="--embedder", help="Embedder (default static).")]
-Workers = Annotated[int | None, Parameter(name="--workers", help="Processes of the pipeline (default 1).")]
-Runner = Annotated[str | None, Parameter(name="--runner", help="Beam runner (default fnapi).")]
-RunnerOptions = Annotated[
-    tuple[str, ...] | None,
-    Parameter(name="--runner-option", negative="", help="Option for the runner, NAME=VALUE; repeat it."),
-]
 LockTimeout = Annotated[
     float | None, Parameter(name="--lock-timeout", help="Seconds to wait for another writer (default 60).")
+]
+AllowDeadRecords = Annotated[
+    float | None, Parameter(name="--allow-dead-records", help="Share of records that may die (default 0.01).")
 ]
 Prefect = Annotated[
     bool | None,
@@ -47,6 +45,56 @@ Prefect = Annotated[
 ]
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class PipelineFlags:
+    """Options of every command that runs a pipeline; None is an option that was not given."""
+
+    embedder: Embedder = None
+    workers: Annotated[int | None, Parameter(name="--workers", help="Processes of the pipeline (default 1).")] = None
+    runner: Annotated[str | None, Parameter(name="--runner", help="Beam runner (default fnapi).")] = None
+    runner_options: Annotated[
+        tuple[str, ...] | None,
+        Parameter(name="--runner-option", negative="", help="Option for the runner, NAME=VALUE; repeat it."),
+    ] = None
+    prefect: Prefect = None
+    lock_timeout: LockTimeout = None
+    lake: LakeUri = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ModelFlags:
+    """Options of every command that may ask a model over HTTP; OPENAI_BASE_URL and OPENAI_API_KEY are honoured."""
+
+    model: Annotated[str | None, Parameter(name="--model", help="The model that is asked.")] = None
+    base_url: Annotated[
+        str | None, Parameter(name="--base-url", help="Its OpenAI-compatible server (default OPENAI_BASE_URL).")
+    ] = None
+    provider: Annotated[
+        str | None, Parameter(name="--provider", help="What its server is called on record (default: its host name).")
+    ] = None
+    max_in_flight: Annotated[
+        int | None, Parameter(name="--max-in-flight", help="Calls at a time, of the whole job (default 16).")
+    ] = None
+    requests_per_minute: Annotated[
+        int | None, Parameter(name="--requests-per-minute", help="Of the whole job (default no limit).")
+    ] = None
+    tokens_per_minute: Annotated[
+        int | None, Parameter(name="--tokens-per-minute", help="Of the whole job (default no limit).")
+    ] = None
+    max_cost: Annotated[
+        float | None, Parameter(name="--max-cost", help="US dollars after which the run stops, to be taken up again.")
+    ] = None
+    offline: Annotated[
+        bool | None,
+        Parameter(name="--offline", negative="", help="Call nothing: replay what the lake's cache holds."),
+    ] = None
+    prices: Annotated[
+        str | None, Parameter(name="--prices", help="A TOML file of prices that override the built-in ones.")
+    ] = None
+
+
 def split(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """Each value of a repeated option split at its commas; None, for an option that was not given, stays None."""
     from flows.config import split_specs
@@ -54,16 +102,16 @@ def split(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return None if names is None else tuple(spec for name in names for spec in split_specs(name))
 
 
-def settings(**flags: object) -> "Settings":
+def settings(*groups: PipelineFlags | ModelFlags, **flags: object) -> "Settings":
     """The effective settings under these flags, None meaning not given."""
-    return configuration(**flags).settings
+    return configuration(*groups, **flags).settings
 
 
-def configuration(**flags: object) -> "Configuration":
+def configuration(*groups: PipelineFlags | ModelFlags, **flags: object) -> "Configuration":
     """The effective settings under these flags, None meaning not given, and where each comes from."""
     from flows.config import load
 
-    return load(**flags)
+    return load(**flags, **{name: value for group in groups for name, value in asdict(group).items()})
 
 
 def open_for_reading(lake: str | None) -> "Lake":

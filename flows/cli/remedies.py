@@ -5,10 +5,10 @@ import shlex
 from collections.abc import Collection
 
 from flows.config import lake_flag
-from schemas.vectors import vectors_table
-from transforms.embed.catalogue import EMBEDDERS
+from schemas.vectors import embedder_name, made_by, vectors_table
+from transforms.embed.catalogue import EMBEDDERS, SERVED
 from transforms.lake.lake import open_lake
-from transforms.represent.catalogue import REPRESENTATIONS
+from transforms.represent.catalogue import OF_THE_RUN, REPRESENTATIONS
 
 _OF_CORPUS = " of corpus "
 _SUPPLIED = "ingest the source again that supplied its units"
@@ -30,9 +30,9 @@ def remedy(stale: str, *, among: Collection[str], corpus: str, lake: str) -> str
         spec = _spec(name, lake)
         if spec is None:
             return _SUPPLIED
-        return f"memlake represent {shlex.quote(spec)}{of}{lake_flag(lake)}"
+        return f"memlake represent {shlex.quote(spec)}{of}{_model_flags(name, lake)}{lake_flag(lake)}"
     if kind == "vectors":
-        representation, embedder = _made_of(name)
+        representation, embedder = _made_of(name, lake)
         if f"units:{representation}" in among and _spec(representation, lake) is None:
             return _SUPPLIED
         chosen = f" --representations {shlex.quote(representation)} --embedder {shlex.quote(embedder)}"
@@ -42,23 +42,47 @@ def remedy(stale: str, *, among: Collection[str], corpus: str, lake: str) -> str
 
 def _spec(name: str, lake: str) -> str | None:
     """How `memlake represent` is asked for a stored representation; None for one that a source supplied."""
-    rows = open_lake(lake).latest().read("representations").to_pylist()
-    stored = next((row for row in rows if row["representation"] == name), None)
-    kind = name if stored is None else stored["kind"]
+    kind, settings = _stored(name, lake)
     if kind not in REPRESENTATIONS:
         return None
-    if stored is None or name == kind:
+    if name == kind:
         return name
-    settings = [f"{key}={_plain(value)}" for key, value in json.loads(stored["settings"]).items()]
-    return f"{name}:{','.join(settings)}" if settings else name
+    given = ",".join(f"{key}={_plain(value)}" for key, value in settings.items() if key not in OF_THE_RUN)
+    return f"{name}:{given}" if given else name
+
+
+def _model_flags(name: str, lake: str) -> str:
+    """The model that made a stored representation, as flags; '' for one that no model made."""
+    _, settings = _stored(name, lake)
+    return "".join(f" --{key} {shlex.quote(str(settings[key]))}" for key in OF_THE_RUN if key in settings)
+
+
+def _stored(name: str, lake: str) -> tuple[str, dict[str, object]]:
+    """Kind and settings of a representation; of one that is not stored its name, and none."""
+    rows = open_lake(lake).latest().read("representations").to_pylist()
+    stored = next((row for row in rows if row["representation"] == name), None)
+    return (name, {}) if stored is None else (stored["kind"], json.loads(stored["settings"]))
 
 
 def _plain(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _made_of(table: str) -> tuple[str, str]:
-    """The representation and the embedder of a table of vectors; its name holds no sign that a path may not have."""
+def _made_of(table: str, lake: str) -> tuple[str, str]:
+    """The representation and the embedder of a table of vectors, as `--embedder` takes it."""
     representation, _, stored = table.rpartition("__")
-    embedder = next((name for name in EMBEDDERS if vectors_table(representation, name) == table), stored)
-    return representation, embedder
+    if any(vectors_table(representation, name) == table for name in EMBEDDERS):
+        return representation, stored
+    vectors = open_lake(lake).latest().lance_table(table)
+    model = made_by(vectors.schema).get("memlake:model", "") if vectors is not None else ""
+    return representation, _embedder(stored, model)
+
+
+def _embedder(stored: str, model: str) -> str:
+    """How an embedder is asked for of which tables are named `stored`; where a folder lay is on no record."""
+    kind = next((kind for kind in (SERVED, "flag", "sentence") if stored.startswith(f"{kind}-")), "")
+    mark, unknown = (":", "MODEL") if kind == SERVED else ("@", "./FOLDER")
+    parts = model.split("/")
+    # Of a served model the provider's name stands first; a hub id is OWNER/NAME.
+    known = [f"{kind}{mark}{'/'.join(parts[start:])}" for start in range(len(parts) - (kind != SERVED))]
+    return next((text for text in known if embedder_name(text) == stored), f"{kind}{mark}{unknown}" if kind else stored)

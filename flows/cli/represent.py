@@ -5,69 +5,57 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from flows.cli import told
-from flows.cli.options import (
-    AsJson,
-    Corpus,
-    Embedder,
-    LakeUri,
-    LockTimeout,
-    Prefect,
-    Quiet,
-    Runner,
-    RunnerOptions,
-    Workers,
-    run,
-    settings,
-    split,
+from flows.cli.options import AllowDeadRecords, AsJson, Corpus, ModelFlags, PipelineFlags, Quiet, run, settings, split
+
+# Written out, since the catalogue's own imports would make the help slow.
+NAMES = (
+    "By rule: chunks, turns, sentences, sessions, rule_summary, artifacts_rules. By a model (--model): artifacts, "
+    "propositions, summaries, rolling_summary, keyphrases, facts. Other settings under a name of your own: "
+    "NAME-WORD:KEY=VALUE,KEY=VALUE (a KEY that there is not lists those there are)."
 )
+_NO_PIPELINE, _NO_MODEL = PipelineFlags(), ModelFlags()
 
 
 def represent(
     names: Annotated[
         tuple[str, ...],
-        Parameter(help="chunks, turns, sentences, sessions, rule_summary; NAME-WORD:KEY=VALUE for other settings."),
+        Parameter(help=NAMES),
     ],
     /,
     *,
     corpus: Corpus,
-    embedder: Embedder = None,
-    workers: Workers = None,
-    runner: Runner = None,
-    runner_option: RunnerOptions = None,
-    prefect: Prefect = None,
-    lock_timeout: LockTimeout = None,
-    lake: LakeUri = None,
+    plan: Annotated[
+        bool,
+        Parameter(
+            name="--plan", negative="", show_default=False, help="Say what it would call and cost; call nothing."
+        ),
+    ] = False,
+    allow_dead_records: AllowDeadRecords = None,
+    pipeline: PipelineFlags = _NO_PIPELINE,
+    models: ModelFlags = _NO_MODEL,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make representations from stored turns, embed them, publish one snapshot."""
-    chosen = settings(
-        lake=lake,
-        embedder=embedder,
-        workers=workers,
-        runner=runner,
-        runner_options=runner_option,
-        lock_timeout=lock_timeout,
-        prefect=prefect,
-    )
-    from flows.represent import represent as flow
-    from flows.settings import RepresentSettings
+    """Make representations from stored turns, embed them, publish one snapshot.
 
-    made = run(
-        flow,
-        RepresentSettings(
-            lake=chosen.lake,
-            corpus=corpus,
-            names=split(names) or (),
-            embedder=chosen.embedder,
-            workers=chosen.workers,
-            runner=chosen.runner,
-            runner_options=chosen.runner_options,
-            lock_timeout_s=chosen.lock_timeout,
-            quiet=quiet,
-        ),
-        name="represent",
-        prefect=chosen.prefect,
-        quiet=quiet,
+    Without a model: chunks, turns, sentences, sessions, rule_summary, artifacts_rules. With one (--model NAME):
+    artifacts, propositions, summaries, rolling_summary, keyphrases, facts. Ends with exit code 3 when it was done but
+    more pieces failed for good than is allowed; the rest has landed.
+    """
+    chosen = settings(pipeline, models, allow_dead_records=allow_dead_records)
+    from flows.represent import represent as flow
+    from flows.settings import RepresentSettings, model_settings, pipeline_settings
+
+    wish = RepresentSettings(
+        names=split(names) or (),
+        allow_dead_records=chosen.allow_dead_records,
+        models=model_settings(chosen),
+        **pipeline_settings(chosen, corpus=corpus, quiet=quiet),
     )
+    if plan:
+        from flows.price import price_represent
+
+        told.priced(price_represent(wish), as_json=as_json)
+        return
+    made = run(flow, wish, name="represent", prefect=chosen.prefect, quiet=quiet)
     told.landed(made, lake=chosen.lake, corpus=corpus, as_json=as_json, quiet=quiet)

@@ -5,10 +5,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from flows.cli import output, table
-from flows.cli.options import AsJson, At, Corpus, Embedder, LakeUri, settings
+from flows.cli.options import AsJson, At, Corpus, Embedder, LakeUri, ModelFlags, settings
 
 # What of a unit a person sees of a result; --json has all of it.
 SHOWN_CHARS = 160
+_NO_MODEL = ModelFlags()
 
 
 def search(
@@ -21,14 +22,16 @@ def search(
     plan: Annotated[str, Parameter(help="hybrid, dense, lexical or rrf.")] = "hybrid",
     embedder: Embedder = None,
     k: Annotated[int, Parameter(help="How many units.")] = 5,
+    models: ModelFlags = _NO_MODEL,
     lake: LakeUri = None,
     at: At = "latest",
     as_json: AsJson = False,
 ) -> None:
     """Rank the units of a corpus, or of one conversation, for a text."""
-    chosen = settings(lake=lake, embedder=embedder)
+    chosen = settings(models, lake=lake, embedder=embedder)
     from flows.search import SearchSettings
     from flows.search import search as find
+    from flows.settings import model_settings
 
     found = find(
         SearchSettings(
@@ -41,6 +44,7 @@ def search(
             k=k,
             conversation=conversation,
             at=at,
+            models=model_settings(chosen),
         )
     )
     if found.without_units:

@@ -6,20 +6,26 @@ from cyclopts import App, Parameter
 
 from flows.cli import output, table
 from flows.cli.commands import epilogue
-from flows.cli.options import AsJson, At, LakeUri, LockTimeout, Prefect, Quiet, run, settings
+from flows.cli.options import AsJson, At, LakeUri, LockTimeout, ModelFlags, Prefect, Quiet, run, settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_NO_MODEL = ModelFlags()
 app = App(name="study", help_epilogue=epilogue("study"))
+
+
+WhichStudy = Annotated[str, Parameter(help="A study of `memlake study ls`, or a path to a .toml file.")]
+AskedCorpus = Annotated[str | None, Parameter(help="The corpus to ask about (default: the study's own).")]
 
 
 @app.command(name="run")
 def run_one(
-    study: Annotated[str, Parameter(help="A study of `memlake study ls`, or a path to a .toml file.")],
+    study: WhichStudy,
     /,
     *,
-    corpus: Annotated[str | None, Parameter(help="The corpus to ask about (default: the study's own).")] = None,
+    corpus: AskedCorpus = None,
+    models: ModelFlags = _NO_MODEL,
     prefect: Prefect = None,
     lock_timeout: LockTimeout = None,
     lake: LakeUri = None,
@@ -28,7 +34,8 @@ def run_one(
     quiet: Quiet = False,
 ) -> None:
     """Search every cell of a study, score what it brings back, publish the rows as a snapshot."""
-    chosen = settings(lake=lake, lock_timeout=lock_timeout, prefect=prefect)
+    chosen = settings(models, lake=lake, lock_timeout=lock_timeout, prefect=prefect)
+    from flows.settings import model_settings
     from flows.study import StudySettings, run_study
 
     made = run(
@@ -40,6 +47,7 @@ def run_one(
             at=at,
             lock_timeout_s=chosen.lock_timeout,
             quiet=quiet,
+            models=model_settings(chosen),
         ),
         name="study",
         prefect=chosen.prefect,
@@ -50,6 +58,28 @@ def run_one(
         output.document(made)
     elif not quiet:
         _tell(made)
+
+
+@app.command(name="plan")
+def plan(
+    study: WhichStudy,
+    /,
+    *,
+    corpus: AskedCorpus = None,
+    models: ModelFlags = _NO_MODEL,
+    lake: LakeUri = None,
+    at: At = "latest",
+    as_json: AsJson = False,
+) -> None:
+    """Say what a study still lacks in this lake, what models would be asked for it, and what that would cost."""
+    chosen = settings(models, lake=lake)
+    from flows.cli import told
+    from flows.price_study import price_study
+    from flows.settings import model_settings
+    from flows.study import StudySettings
+
+    wish = StudySettings(lake=chosen.lake, study=study, corpus=corpus or "", at=at, models=model_settings(chosen))
+    told.study_priced(price_study(wish), as_json=as_json)
 
 
 def _note_forgotten(made: "Mapping[str, Any]", *, quiet: bool) -> None:
@@ -65,6 +95,8 @@ def _tell(made: "Mapping[str, Any]") -> None:
     excluded = ", ".join(f"{count} {reason}" for reason, count in made["excluded"].items()) or "none"
     output.say(f"{made['study']}: {made['questions']:,} questions in {made['cells']} cells, {made['seconds']:.1f} s")
     output.say(f"not scored by some metric: {excluded}")
+    for cell, pairs in made.get("cut_for_reranker", {}).items():
+        output.say(f"{cell}: {pairs:,} pairs of question and unit were longer than its reranker takes, and cut there")
     output.say(f"snapshot {made['snapshot_id']} holds the rows, read from {made['read_snapshot_id']}")
     output.say(f"next: memlake study show {made['run_id']}")
 

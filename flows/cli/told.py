@@ -15,6 +15,62 @@ def landed(made: Mapping[str, Any], *, lake: str, corpus: str, as_json: bool, qu
         _tell(made, lake, corpus)
 
 
+def priced(made: Mapping[str, Any], *, as_json: bool) -> None:
+    """Tell what would be asked of models, and what that would cost."""
+    if as_json:
+        output.document(made)
+        return
+    for one in made["representations"]:
+        output.say(f"{one['representation']} by {one['model']}: {one['conversations']:,} conversations lack it")
+        _asked(one)
+    _notes(made["representations"])
+
+
+def study_priced(made: Mapping[str, Any], *, as_json: bool) -> None:
+    """Tell what a study lacks, what would be asked of models for it, and what that would cost."""
+    if as_json:
+        output.document(made)
+        return
+    output.say(f"{made['study']}: {made['questions']:,} questions in {made['cells']} cells on corpus {made['corpus']}")
+    for one in made["representations"]:
+        if one["state"] == "stored":
+            output.say(f"{one['representation']}: stored")
+            continue
+        output.say(f"{one['representation']}: {one['state']}, {one['conversations']:,} conversations: {one['next']}")
+        if "calls" in one:
+            _asked(one)
+    if embedding := made["embedding"]:
+        output.say(f"embedding by {embedding['model']}")
+        _asked(embedding)
+    _notes([one for one in (*made["representations"], embedding) if one and "note" in one])
+    output.say(f"in all: {made['calls']:,} calls, {_dollars(made['price_low'], made['price_high'])}")
+
+
+def _asked(one: Mapping[str, Any]) -> None:
+    cached = f"{one['cached']:,} that the cache answers"
+    texts = f", {one['texts']:,} texts" if "texts" in one else ""
+    output.say(f"  calls       {one['calls']:,}{texts} (and {cached})")
+    output.say(f"  tokens in   {one['tokens_in']:,} by {one['tokeniser']}")
+    if "tokens_out_low" in one:
+        output.say(f"  tokens out  {one['tokens_out_low']:,} to {one['tokens_out_high']:,}")
+    output.say(f"  price       {_dollars(one['price_low'], one['price_high'])}")
+    for model in one["unpriced"]:
+        output.say(f"  {model} has no price: give one with --prices FILE, 0 for a model of your own")
+
+
+def _notes(rows: Sequence[Mapping[str, Any]]) -> None:
+    """What the numbers mean, each note once."""
+    for note in dict.fromkeys(one["note"] for one in rows):
+        output.say(note)
+
+
+def _dollars(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "unknown"
+    shown = dict.fromkeys((f"{low:,.4f}", f"{high:,.4f}"))
+    return f"{' to '.join(shown)} US dollars"
+
+
 def _tell(made: Mapping[str, Any], lake: str, corpus: str) -> None:
     seen = made.get("seen", {})
     counts = [
@@ -30,6 +86,17 @@ def _tell(made: Mapping[str, Any], lake: str, corpus: str) -> None:
         table.show_rows([{"table": name, **rows} for name, rows in made["counts"].items()])
     for reason, number in made.get("dead_letters", {}).items():
         output.say(f"dead letters: {number:,} {reason} (memlake tables show dead_letters{lake_flag(lake)})")
+    if pieces := made.get("pieces"):
+        output.say(
+            f"a model was to represent {pieces['asked']:,} pieces; {pieces['failed']:,} failed, "
+            f"so {pieces['turns_failed']:,} turns are not covered"
+        )
+    if models := made.get("models"):
+        price = "price unknown" if models["price_usd"] is None else f"{models['price_usd']:,.4f} US dollars"
+        output.say(
+            f"models: {models['calls']:,} calls, {models['cached']:,} from the cache, "
+            f"{models['tokens_in']:,} tokens in, {models['tokens_out']:,} out, {price}"
+        )
     stale = made.get("stale", ())
     for name in stale:
         how = _remedy(name, stale, lake, corpus)

@@ -79,3 +79,11 @@ def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch):
 def test_a_variable_that_is_no_setting_is_reported(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MEMLAKE_LAEK", "x")
     assert unknown_variables() == ["MEMLAKE_LAEK"]
+
+
+@pytest.mark.parametrize("value", [" ", " x", "x\t", "a\nb", "a\x00b", "a\x1b[31mb"])
+@pytest.mark.parametrize("name", ["model", "base_url", "provider"])
+def test_a_name_with_spaces_around_it_or_signs_that_do_not_print_is_refused(name: str, value: str):
+    with pytest.raises(UsageError, match=rf"{name}=.* \(from flag\) is not allowed: it has spaces around it, or signs"):
+        load(**{name: value})
+    assert getattr(load(**{name: "an odd 'name' \u00e9"}).settings, name) == "an odd 'name' \u00e9"

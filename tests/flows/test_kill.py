@@ -36,19 +36,20 @@ def dying(*args, **kwargs):
 setattr(owner, name, dying)
 ingest(IngestSettings(lake, "c", (source,), shard_bytes=6_000, representations=("chunks", "turns")))
 """
+# Every second one in `make test`, all of them in `make long`.
 POINTS = [
     ("transforms.read.batches._batch", 2, "after"),
-    ("transforms.lake.stage.PartitionWriter._encode", 3, "after"),
+    pytest.param("transforms.lake.stage.PartitionWriter._encode", 3, "after", marks=pytest.mark.long),
     ("transforms.lake.stage.stage_fragments", 2, "after"),
-    ("transforms.lake.bundle.put_manifest", 1, "after"),
+    pytest.param("transforms.lake.bundle.put_manifest", 1, "after", marks=pytest.mark.long),
     ("transforms.lake.bundle.put_manifest", 3, "before"),
-    ("transforms.lake.publish.commit_table", 1, "after"),
+    pytest.param("transforms.lake.publish.commit_table", 1, "after", marks=pytest.mark.long),
     ("transforms.lake.publish.commit_table", 4, "before"),
-    ("transforms.lake.publish.commit_fragments", 1, "after"),
+    pytest.param("transforms.lake.publish.commit_fragments", 1, "after", marks=pytest.mark.long),
     ("transforms.lake.publish.tag_version", 1, "after"),
-    ("transforms.lake.publish._append", 1, "before"),
+    pytest.param("transforms.lake.publish._append", 1, "before", marks=pytest.mark.long),
     ("transforms.lake.publish._append", 1, "after"),
-    ("transforms.lake.publish.drop_manifest", 1, "after"),
+    pytest.param("transforms.lake.publish.drop_manifest", 1, "after", marks=pytest.mark.long),
 ]
 
 
@@ -98,6 +99,7 @@ def test_a_run_killed_anywhere_converges_to_a_clean_run(tmp_path, sources, clean
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_a_first_run_killed_at_a_random_moment_converges(tmp_path, sources, seed):
     lake, source = tmp_path / "lake", sources[1]

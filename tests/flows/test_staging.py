@@ -189,7 +189,7 @@ def test_vectors_of_another_revision_are_not_mixed_with_stored_ones(tmp_path, so
 
 def test_a_representation_stored_with_other_settings_is_refused_by_its_name(tmp_path, source):
     ingest(settings(tmp_path, source, representations=("chunks-a:size=100,overlap=10",), embedder="none"))
-    with pytest.raises(UsageError, match="stored with settings"):
+    with pytest.raises(UsageError, match="stored with other settings: overlap=10 stored, 20 asked for"):
         ingest(settings(tmp_path, source, representations=("chunks-a:size=100,overlap=20",), embedder="none"))
     assert open_lake(str(tmp_path / "lake")).snapshots().num_rows == 1
 

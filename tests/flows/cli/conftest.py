@@ -23,7 +23,9 @@ TURNS = (
 
 def environment(**extra: str) -> dict[str, str]:
     """This environment without settings of memlake and Prefect, so that a developer's own do not reach a test."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMLAKE_", "PREFECT_"))}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MEMLAKE_", "PREFECT_", "OPENAI_"))
+    }
     return {**kept, "PYTHONPATH": str(REPOSITORY), "PREFECT_HOME": "/nonexistent", **extra}
 
 

@@ -1,6 +1,7 @@
 """Each command does what its help says, on a small lake."""
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+
+from flows.cli.represent import NAMES
+from transforms.represent.catalogue import REPRESENTATIONS
 
 Memlake = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -221,7 +225,7 @@ def test_a_study_says_on_stderr_what_it_left_out_as_forgotten(memlake: Memlake, 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["study", "run", "locomo"], "there are: demo, locomo-retrieval"),
+        (["study", "run", "locomo"], "there are: demo, locomo-artifacts, locomo-retrieval"),
         (["study", "run", "missing.toml"], "missing.toml"),
         (["study", "show"], "no study was run in this lake"),
         (["represent", "trns", "--corpus", "small"], "did you mean turns"),
@@ -236,3 +240,8 @@ def test_a_wrong_name_says_what_there_is(memlake: Memlake, lake: Path, arguments
     done = memlake(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr
+
+
+def test_the_command_s_help_names_every_representation_there_is():
+    named = set(re.findall(r"[a-z_]+", NAMES))
+    assert set(REPRESENTATIONS) <= named

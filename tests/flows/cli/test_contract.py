@@ -125,7 +125,9 @@ def test_quiet_says_nothing_when_prefect_takes_part(memlake: Memlake, made_lake:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("command", ["ingest", "represent", "embed"])
+@pytest.mark.parametrize(
+    "command", ["ingest", *(pytest.param(name, marks=pytest.mark.long) for name in ("represent", "embed"))]
+)
 def test_a_configured_prefect_api_is_used_unless_the_run_is_to_be_in_line(memlake: Memlake, lake: Path, command: str):
     source = lake.parent / "more.jsonl"
     source.write_text(json.dumps({"conversation_id": "new", "text": "Hello."}) + "\n")

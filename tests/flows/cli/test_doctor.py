@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,25 @@ def test_an_overlap_that_cannot_be_says_where_it_comes_from(memlake, tmp_path, i
     assert not (tmp_path / "lake").exists()
     if not flags:
         assert says in json.loads(memlake("doctor", "--json", **variables).stdout)["problems"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        ({"OPENAI_BASE_URL": "nonsense"}, "OPENAI_BASE_URL='nonsense' is not http://HOST/PATH"),
+        ({"OPENAI_BASE_URL": "http://ana:hidden@127.0.0.1:9/v1"}, "http://127.0.0.1:9/v1 does not answer: [Errno"),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "hid\nden"}, "OPENAI_API_KEY holds a sign"),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "hiddené"}, "OPENAI_API_KEY holds a sign"),
+    ],
+)
+def test_what_is_wrong_with_the_model_server_is_said_with_its_setting_and_without_secrets(
+    lake: Path, monkeypatch, variables: dict[str, str], says: str
+):
+    monkeypatch.chdir(lake.parent)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found = checkup.check(load())
+    [problem] = found.problems
+    assert says in problem
+    assert "OPENAI_" in problem  # the setting to mend
+    assert not any(secret in json.dumps(asdict(found), default=str) for secret in ("hidden", "hid\\nden", "den'"))

@@ -1,0 +1,137 @@
+"""What a study would still have to make and to ask in a lake, and what that would cost."""
+
+import shlex
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from flows.config import lake_flag
+from flows.models import ModelSettings, prices_of, served_models
+from flows.price import price_making
+from flows.study import StudySettings, find_study
+from schemas.vectors import vectors_table
+from transforms.lake.lake import Lake, open_lake
+from transforms.lake.snapshot import Snapshot
+from transforms.llm.cache import ReplyCache, embedding_hash
+from transforms.llm.embedding import MOST_TEXTS
+from transforms.llm.prices import price_of
+from transforms.llm.tokens import find_counter
+from transforms.represent.catalogue import asks_model, kind_named, making
+from transforms.represent.parts import units_part
+from transforms.retrieve.corpus import questions_of
+from transforms.retrieve.questions import each_once
+from transforms.retrieve.study import Study
+
+_TEXTS = 4096
+
+
+def price_study(settings: StudySettings) -> dict[str, object]:
+    """What `memlake study run` would lack and ask; the document of `memlake study plan --json`.
+
+    Raises:
+        NotFoundError: no such lake, snapshot, study or corpus, or the corpus has no such questions.
+        UsageError: a representation that is to be made asks a model, and none is named.
+    """
+    study = find_study(settings.study, corpus=settings.corpus)
+    lake = open_lake(settings.lake)
+    base = lake.snapshot(settings.at)
+    questions = each_once(questions_of(base, study))
+    asked = pc.unique(questions["conversation_id"])
+    names = list(dict.fromkeys(name for cell in study.cells for name in cell.representations))
+    rows = [_representation(lake, base, study, name, asked, settings.models) for name in names]
+    rows = [row | {"next": f"{row['next']}{lake_flag(settings.lake)}"} if "next" in row else row for row in rows]
+    embedding = _embedding(lake, base, study, questions, settings.models)
+    prices = [row for row in (*rows, embedding or {}) if "price_low" in row]
+    return {
+        "study": study.name,
+        "corpus": study.corpus,
+        "snapshot_id": base.snapshot_id,
+        "cells": len(study.cells),
+        "questions": questions.num_rows,
+        "representations": rows,
+        "embedding": embedding,
+        "calls": sum(int(str(row["calls"])) for row in prices),
+        **{name: _total(prices, name) for name in ("price_low", "price_high")},
+    }
+
+
+def _representation(
+    lake: Lake, base: Snapshot, study: Study, name: str, asked: pa.Array, models: ModelSettings
+) -> dict[str, object]:
+    """Whether a representation is stored for the conversations that are asked about; what it costs where it is not."""
+    where = (pc.field("corpus") == study.corpus) & (pc.field("part") == units_part(name))
+    held = base.read("parts", columns=["conversation_id"], where=where)["conversation_id"]
+    lacking = pc.sum(pc.invert(pc.is_in(asked, value_set=held.combine_chunks()))).as_py() or 0
+    row: dict[str, object] = {"representation": name, "state": "stored", "conversations": lacking}
+    if not lacking:
+        return row
+    if kind_named(name) is None:
+        return row | {"state": "comes with its source", "next": f"memlake ingest SOURCE --corpus {study.corpus}"}
+    asks = asks_model(name)
+    flags = _flags(models) if asks else ""
+    row |= {"state": "to be made", "next": f"memlake represent {name} --corpus {study.corpus}{flags}"}
+    if not asks:
+        return row
+    made = making(name, model=models.model, provider=models.provider_name)
+    return row | price_making(lake, base, study.corpus, made, models)
+
+
+def _flags(models: ModelSettings) -> str:
+    """The model and its server as flags, those that are set."""
+    chosen = {"model": models.model, "base-url": models.base_url, "provider": models.provider}
+    return "".join(f" --{name} {shlex.quote(value)}" for name, value in chosen.items() if value)
+
+
+def _embedding(
+    lake: Lake, base: Snapshot, study: Study, questions: pa.Table, models: ModelSettings
+) -> dict[str, object] | None:
+    """What a served embedder would be asked: questions, and stored units that it has not embedded; None for a local one."""
+    served = served_models(study.embedder) if study.needs_vectors else []
+    if not served:
+        return None
+    (model,) = served
+    cache, counter, prices = ReplyCache(lake.root), find_counter(), prices_of(models)
+    seen: set[str] = set()
+    texts = tokens = 0
+    for block in _texts(base, study, questions):
+        new = {embedding_hash(models.provider_name, model, text): text for text in block}
+        new = {name: text for name, text in new.items() if name not in seen}
+        seen |= new.keys()
+        missing = [text for name, text in new.items() if not cache.path(name).exists()]
+        texts += len(missing)
+        tokens += int(counter.count(missing).sum())
+    price = price_of(prices, model, tokens, 0)
+    return {
+        "embedder": study.embedder,
+        "model": model,
+        "calls": -(-texts // MOST_TEXTS),
+        "texts": texts,
+        "cached": len(seen) - texts,
+        "tokens_in": tokens,
+        "tokeniser": counter.name,
+        "price_low": price,
+        "price_high": price,
+        "unpriced": [model] if price is None else [],
+        "note": f"embedding calls are the fewest there can be, of {MOST_TEXTS} texts each; units that are still to be "
+        "made come on top.",
+    }
+
+
+def _texts(base: Snapshot, study: Study, questions: pa.Table) -> Iterator[list[str]]:
+    """Questions, and the key_texts of stored units without a vector of the embedder, some thousand at a time."""
+    yield questions["text"].to_pylist()
+    for name in dict.fromkeys(name for cell in study.cells if cell.plan.needs for name in cell.representations):
+        part = f"vectors:{vectors_table(name, study.embedder)}"
+        where = (pc.field("corpus") == study.corpus) & (pc.field("part") == part)
+        embedded = base.read("parts", columns=["conversation_id"], where=where)["conversation_id"]
+        of_units = (pc.field("corpus") == study.corpus) & (pc.field("representation") == name)
+        units = base.read("units", columns=["conversation_id", "key_text"], where=of_units)
+        left = units.filter(pc.invert(pc.is_in(units["conversation_id"], value_set=embedded.combine_chunks())))
+        for batch in left.to_batches(max_chunksize=_TEXTS):
+            yield batch["key_text"].to_pylist()
+
+
+def _total(rows: list[dict[str, object]], name: str) -> float | None:
+    values = [row[name] for row in rows]
+    return None if None in values else float(sum(value for value in values if isinstance(value, float | int)))

@@ -1,0 +1,176 @@
+"""kill -9 at any point of an extraction, run again: what a clean run holds, and no more paid twice than was in flight."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from extraction_runs import asking, assert_every_turn_is_in_a_piece, rows, table
+from lake_contents import assert_sound, digest
+from openai_server import Faults, OpenAIServer
+from sample_chats import conversation, write_conversations
+
+from flows.ingest import ingest
+from flows.represent import represent
+from flows.settings import IngestSettings
+from transforms.lake.lake import open_lake
+
+NAME = "artifacts-t4:granularity=turns,turns=4"
+IN_FLIGHT = 8
+# Faults that come each time the request does, so that a clean run and two halves are told the same.
+SAME_EACH_TIME = Faults(marked=(("winter lamp", "cut"), ("market paper", "refusal"), ("silver early", "wrong_schema")))
+# Extracts; kills itself at the n-th call of a function, before or after it did its work.
+KILLED = """
+import importlib, os, signal, sys
+from flows.models import ModelSettings
+from flows.represent import represent
+from flows.settings import RepresentSettings
+lake, url, name, target, nth, when = sys.argv[1:]
+module, function = target.rsplit(".", 1)
+owner = importlib.import_module(module)
+whole, calls = getattr(owner, function), [0]
+def dying(*args, **kwargs):
+    calls[0] += 1
+    last = calls[0] == int(nth)
+    if last and when == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    made = whole(*args, **kwargs)
+    if last:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return made
+setattr(owner, function, dying)
+models = ModelSettings(model="test-model", base_url=url, max_in_flight=8)
+represent(RepresentSettings(lake, "c", (name,), models=models, embedder="none", shard_bytes=3_000))
+"""
+POINTS = [
+    ("", 25, "calls are made by two worker processes of the command"),
+    ("transforms.llm.cache.put_once", 5, "before"),
+    pytest.param("transforms.llm.cache.put_once", 20, "after", marks=pytest.mark.long),
+    ("transforms.lake.bundle.put_manifest", 1, "before"),
+    ("transforms.lake.publish.commit_table", 1, "before"),
+    ("transforms.lake.publish._append", 1, "after"),
+]
+# From here on every reply is in the cache.
+ALL_ANSWERED = "transforms.lake.publish"
+
+
+@dataclass(frozen=True)
+class Clean:
+    """What one run that nobody killed comes to."""
+
+    digest: dict[str, tuple[int, int, int]]
+    pieces: list[dict]
+    bodies: dict[str, int]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory) -> Path:
+    talks = [conversation(f"c{n}", 32) for n in range(5)]
+    return write_conversations(tmp_path_factory.mktemp("source") / "talks.jsonl", talks)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with OpenAIServer(latency_s=0.01, faults=SAME_EACH_TIME) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory, source, server) -> Clean:
+    lake = tmp_path_factory.mktemp("clean") / "lake"
+    ingest(IngestSettings(str(lake), "c", (str(source),)))
+    server.reset()
+    represent(asking(lake, "c", [NAME], server, shard_bytes=3_000))
+    found = assert_every_turn_is_in_a_piece(lake, "artifacts-t4")
+    assert found["failed", "refused"] > 0, "the faults never happened"
+    return Clean(digest(lake), pieces_of(lake), server.stats().bodies)
+
+
+def pieces_of(lake: Path) -> list[dict]:
+    return (
+        table(lake, "extractions", "artifacts-t4")
+        .sort_by([("conversation_id", "ascending"), ("piece", "ascending")])
+        .to_pylist()
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("target", "nth", "when"), POINTS)
+def test_an_extraction_killed_anywhere_pays_at_most_what_was_in_flight_twice(
+    tmp_path, source, server, clean, target, nth, when
+):
+    lake = tmp_path / "lake"
+    ingest(IngestSettings(str(lake), "c", (str(source),)))
+    old = open_lake(str(lake)).snapshot().snapshot_id
+    before = digest(lake)
+    server.set(hold_after=None if target else nth)
+    server.reset()
+    command = [sys.executable, "-c", KILLED, str(lake), server.url, NAME, target, str(nth), when]
+    if not target:
+        flags = f"represent {NAME} --corpus c --lake {lake} --model test-model --base-url {server.url} --embedder none"
+        flags += f" --max-in-flight {IN_FLIGHT} --workers 2 --no-prefect --quiet"
+        command = [sys.executable, "-m", "flows.cli", *flags.split()]
+    with subprocess.Popen(command, start_new_session=True) as process:
+        if not target:
+            wait_for(lambda: held(server, nth) or process.poll() is not None)
+            os.killpg(process.pid, signal.SIGKILL)
+        assert process.wait(60) == -signal.SIGKILL, "the point was never reached"
+    wait_for(lambda: server.stats().in_flight == 0)
+    first = server.stats()
+    server.set(hold_after=None)
+    if when != "after" or target != "transforms.lake.publish._append":
+        assert open_lake(str(lake)).snapshot().snapshot_id == old
+    assert digest(lake, old) == before
+    represent(asking(lake, "c", [NAME], server, shard_bytes=3_000, max_in_flight=IN_FLIGHT))
+    both = server.stats()
+
+    assert both.bodies.keys() == clean.bodies.keys()
+    twice = {body for body, count in both.bodies.items() if count > 1}
+    assert both.calls - sum(clean.bodies.values()) == len(twice)
+    assert len(twice) <= IN_FLIGHT
+    assert max(both.bodies.values()) <= 2
+    if not target:
+        assert len(twice) == first.abandoned == IN_FLIGHT
+    if target.startswith(ALL_ANSWERED):
+        assert both.calls == first.calls
+    assert digest(lake) == clean.digest
+    assert pieces_of(lake) == clean.pieces
+    assert_sound(lake)
+    assert_books_are_whole(lake, calls=both.calls)
+    assert represent(asking(lake, "c", [NAME], server, shard_bytes=3_000))["snapshot_id"] is None
+    assert server.stats().calls == both.calls
+
+
+def held(server: OpenAIServer, answered: int) -> bool:
+    """Whether so many calls were answered and all that may be in flight wait for their answer."""
+    stats = server.stats()
+    return (stats.answered, stats.in_flight) == (answered, IN_FLIGHT)
+
+
+def assert_books_are_whole(lake: Path, *, calls: int) -> None:
+    """Each call that was paid is a row, but for those that were in flight: a reply is kept before it is booked."""
+    ((paid, distinct, requests),) = rows(
+        lake,
+        "select count(*), count(distinct (call_id, attempt)), count(distinct request_hash) from calls where not from_cache",
+    )
+    assert paid == distinct
+    assert calls - IN_FLIGHT <= paid <= calls
+    ((known,),) = rows(
+        lake,
+        "select count(distinct request_hash) from calls where request_hash in (select request_hash from extractions)",
+    )
+    ((pieces,),) = rows(lake, "select count(distinct request_hash) from extractions")
+    assert known == pieces
+    assert requests <= calls
+    assert list((lake / "staged" / "calls").glob("*.jsonl")) == []
+
+
+def wait_for(true, seconds: float = 60.0) -> None:
+    until = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < until, "it never came true"
+        time.sleep(0.01)
