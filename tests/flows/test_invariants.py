@@ -167,7 +167,7 @@ print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_peak_memory_does_not_follow_the_input(tmp_path):
     peaks = []
     for times in (1, 8):

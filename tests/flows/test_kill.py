@@ -36,11 +36,11 @@ def dying(*args, **kwargs):
 setattr(owner, name, dying)
 ingest(IngestSettings(lake, "c", (source,), shard_bytes=6_000, representations=("chunks", "turns")))
 """
-# Every second one in `make test`, all of them in `make long`.
+# Some of them in `make test`, the others in `make long`.
 POINTS = [
     ("transforms.read.batches._batch", 2, "after"),
     pytest.param("transforms.lake.stage.PartitionWriter._encode", 3, "after", marks=pytest.mark.long),
-    ("transforms.lake.stage.stage_fragments", 2, "after"),
+    pytest.param("transforms.lake.stage.stage_fragments", 2, "after", marks=pytest.mark.long),
     pytest.param("transforms.lake.bundle.put_manifest", 1, "after", marks=pytest.mark.long),
     ("transforms.lake.bundle.put_manifest", 3, "before"),
     pytest.param("transforms.lake.publish.commit_table", 1, "after", marks=pytest.mark.long),

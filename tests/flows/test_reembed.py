@@ -39,7 +39,7 @@ def model(monkeypatch):
     return use
 
 
-@pytest.mark.parametrize("dimension", [4, 8])
+@pytest.mark.parametrize("dimension", [4, pytest.param(8, marks=pytest.mark.long)])
 def test_another_models_vectors_are_refused_until_they_are_embedded_again(tmp_path, model, dimension):
     lake = str(tmp_path / "lake")
     sources = {name: str(write_conversations(tmp_path / f"{name}.jsonl", [conversation(name, 8)])) for name in "ab"}

@@ -181,6 +181,7 @@ def test_another_model_needs_another_name_and_the_hint_tells_how_to_go_on(lake):
     assert [name for name, _ in found] == ["artifacts-4o", "artifacts-t4", "chunks"]
 
 
+@pytest.mark.long
 def test_two_worker_processes_keep_one_limit_and_make_what_one_makes(tmp_path, source):
     lakes = [tmp_path / "one", tmp_path / "two"]
     for lake in lakes:

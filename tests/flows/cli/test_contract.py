@@ -117,7 +117,7 @@ def test_quiet_says_nothing(memlake: Memlake, made_lake: Path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_quiet_says_nothing_when_prefect_takes_part(memlake: Memlake, made_lake: Path, tmp_path: Path):
     source = str(made_lake.parent / "transcripts.jsonl")

@@ -41,6 +41,7 @@ def test_the_demo_is_as_the_readme_shows_it_and_its_next_commands_work(memlake: 
         assert len(done.stdout.splitlines()) > 1
 
 
+@pytest.mark.long
 def test_the_demo_in_a_lake_that_has_it_already_adds_no_conversation(memlake: Memlake):
     first, again = (json.loads(memlake("demo", "--no-prefect", "--lake", "d", "--json").stdout) for _ in range(2))
     assert again["ingest"]["counts"] == {}
