@@ -1,6 +1,6 @@
 """Price: what a run would ask of models, counted from the stored turns before anything is paid."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,7 +9,7 @@ from flows.models import ModelSettings, prices_of
 from flows.settings import RepresentSettings
 from flows.stored import stored_shards
 from transforms.errors import UsageError
-from transforms.lake.known import Known, only
+from transforms.lake.known import Known
 from transforms.lake.lake import Lake, open_lake
 from transforms.lake.snapshot import Snapshot
 from transforms.llm.cache import ReplyCache
@@ -17,9 +17,8 @@ from transforms.llm.estimate import Estimate, estimate
 from transforms.llm.tokens import find_counter
 from transforms.read.batches import read_batches
 from transforms.read.conversation import ReadOptions
-from transforms.represent.batches import Wanted
+from transforms.represent.batches import Wanted, to_ask
 from transforms.represent.catalogue import asking
-from transforms.represent.parts import derived_part_hash
 from transforms.represent.representation import Making
 
 # What is read at a time is a batch; how many of them a shard has makes no difference here.
@@ -58,7 +57,7 @@ def price_making(lake: Lake, base: Snapshot, corpus: str, making: Making, models
     wanted = Wanted(Known(str(lake.root), base.snapshot_id, corpus), (making,))
     total = Estimate.nothing(counter.name)
     conversations = 0
-    for turns in _lacking_turns(base, wanted, making):
+    for turns in _lacking_turns(base, wanted):
         conversations += pc.count_distinct(turns["conversation_id"]).as_py()
         requests = how.first_requests(making, turns)
         total += estimate(requests, counter, prices, cache, provider=str(making.settings["provider"]))
@@ -67,21 +66,10 @@ def price_making(lake: Lake, base: Snapshot, corpus: str, making: Making, models
     )
 
 
-def _lacking_turns(base: Snapshot, wanted: Wanted, making: Making) -> Iterator[pa.Table]:
-    """Turns of the conversations that lack a representation, some megabytes at a time."""
+def _lacking_turns(base: Snapshot, wanted: Wanted) -> Iterator[pa.Table]:
+    """Turns of the conversations that lack the one representation that is wanted, some megabytes at a time."""
     known = wanted.known
     for shard in stored_shards(base, "turns", known.corpus, "", _SHARD_BYTES):
         for batch in read_batches(shard, shard.name(), known, ReadOptions()):
-            if not batch.tables:
-                continue
-            turns = batch.tables["turns"]
-            parts = batch.parts.filter(pc.equal(batch.parts["part"], "turns"))
-            hashes = _hashes(parts, making)
-            missing = wanted.lacks(making.name, known.parts(pc.unique(turns["conversation_id"])), hashes)
-            if missing:
-                yield only(turns, missing)
-
-
-def _hashes(parts: pa.Table, making: Making) -> dict[str, str]:
-    columns: Sequence[list[str]] = [parts[name].to_pylist() for name in ("conversation_id", "content_hash")]
-    return {name: derived_part_hash(value, making.settings_hash) for name, value in zip(*columns, strict=True)}
+            for _, turns in to_ask(batch, wanted) if batch.tables else ():
+                yield turns

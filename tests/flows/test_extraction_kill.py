@@ -24,25 +24,16 @@ IN_FLIGHT = 8
 # Faults that come each time the request does, so that a clean run and two halves are told the same.
 SAME_EACH_TIME = Faults(marked=(("winter lamp", "cut"), ("market paper", "refusal"), ("silver early", "wrong_schema")))
 # Extracts; kills itself at the n-th call of a function, before or after it did its work.
+SUPPORT = str(Path(__file__).parents[1] / "support")
 KILLED = """
-import importlib, os, signal, sys
+import sys
+sys.path.append(sys.argv[1])
+from killing import kill_at
 from flows.models import ModelSettings
 from flows.represent import represent
 from flows.settings import RepresentSettings
-lake, url, name, target, nth, when = sys.argv[1:]
-module, function = target.rsplit(".", 1)
-owner = importlib.import_module(module)
-whole, calls = getattr(owner, function), [0]
-def dying(*args, **kwargs):
-    calls[0] += 1
-    last = calls[0] == int(nth)
-    if last and when == "before":
-        os.kill(os.getpid(), signal.SIGKILL)
-    made = whole(*args, **kwargs)
-    if last:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return made
-setattr(owner, function, dying)
+lake, url, name, target, nth, when = sys.argv[2:]
+kill_at(target, int(nth), when)
 models = ModelSettings(model="test-model", base_url=url, max_in_flight=8)
 represent(RepresentSettings(lake, "c", (name,), models=models, embedder="none", shard_bytes=3_000))
 """
@@ -109,7 +100,7 @@ def test_an_extraction_killed_anywhere_pays_at_most_what_was_in_flight_twice(
     before = digest(lake)
     server.set(hold_after=None if target else nth)
     server.reset()
-    command = [sys.executable, "-c", KILLED, str(lake), server.url, NAME, target, str(nth), when]
+    command = [sys.executable, "-c", KILLED, SUPPORT, str(lake), server.url, NAME, target, str(nth), when]
     if not target:
         flags = f"represent {NAME} --corpus c --lake {lake} --model test-model --base-url {server.url} --embedder none"
         flags += f" --max-in-flight {IN_FLIGHT} --workers 2 --no-prefect --quiet"

@@ -15,25 +15,15 @@ from flows.settings import IngestSettings
 from transforms.lake.lake import open_lake
 
 # Runs an ingest that kills itself at the n-th call of a function, before or after it did its work.
+SUPPORT = str(Path(__file__).parents[1] / "support")
 KILLED = """
-import importlib, os, signal, sys
+import sys
+sys.path.append(sys.argv[1])
+from killing import kill_at
 from flows.ingest import ingest
 from flows.settings import IngestSettings
-lake, source, target, nth, when = sys.argv[1:]
-module, name = target.rsplit(".", 1)
-owner = importlib.import_module(module) if not module.rsplit(".", 1)[-1][0].isupper() else getattr(
-    importlib.import_module(module.rsplit(".", 1)[0]), module.rsplit(".", 1)[-1])
-whole, calls = getattr(owner, name), [0]
-def dying(*args, **kwargs):
-    calls[0] += 1
-    last = calls[0] == int(nth)
-    if last and when == "before":
-        os.kill(os.getpid(), signal.SIGKILL)
-    made = whole(*args, **kwargs)
-    if last:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return made
-setattr(owner, name, dying)
+lake, source, target, nth, when = sys.argv[2:]
+kill_at(target, int(nth), when)
 ingest(IngestSettings(lake, "c", (source,), shard_bytes=6_000, representations=("chunks", "turns")))
 """
 # Some of them in `make test`, the others in `make long`.
@@ -85,7 +75,7 @@ def test_a_run_killed_anywhere_converges_to_a_clean_run(tmp_path, sources, clean
     old = open_lake(str(lake)).latest().snapshot_id
     before = digest(lake)
     done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(lake), str(sources[1]), target, str(nth), when], check=False
+        [sys.executable, "-c", KILLED, SUPPORT, str(lake), str(sources[1]), target, str(nth), when], check=False
     )
     assert done.returncode == -signal.SIGKILL, "the point was never reached"
     assert digest(lake, old) == before

@@ -54,16 +54,25 @@ class Wanted:
         return missing
 
 
-async def ask_units(batch: Batch, wanted: Wanted, model: Model) -> Mapping[str, Units]:
-    """Units of the representations that ask a model, by name, of the conversations that lack them."""
+def to_ask(batch: Batch, wanted: Wanted) -> list[tuple[Making, pa.Table]]:
+    """The representations that ask a model, each with the turns of the conversations that lack it; the others are left out."""
     turns, hashes = batch.tables["turns"], _turns_hashes(batch)
     held = wanted.known.parts(pc.unique(turns["conversation_id"]))
+    lacking = (
+        (making, wanted.lacks(making.name, held, _derived(hashes, making)))
+        for making in wanted.makings
+        if asking(making)
+    )
+    return [(making, only(turns, missing)) for making, missing in lacking if missing]
+
+
+async def ask_units(lacking: Sequence[tuple[Making, pa.Table]], model: Model) -> Mapping[str, Units]:
+    """Units of representations that ask a model, by name, of the turns that `to_ask` gives with them."""
     made: dict[str, Units] = {}
-    for making in wanted.makings:
+    for making, turns in lacking:
         how = asking(making)
-        missing = wanted.lacks(making.name, held, _derived(hashes, making)) if how else set()
-        if how and missing:
-            made[making.name] = await how.build(making, only(turns, missing), model)
+        assert how is not None
+        made[making.name] = await how.build(making, turns, model)
     return made
 
 

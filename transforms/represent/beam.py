@@ -11,7 +11,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from transforms.batch import Batch
 from transforms.llm.edge import Edge, EdgeSettings, open_edge
-from transforms.represent.batches import Wanted, ask_units, build_units
+from transforms.represent.batches import Wanted, ask_units, build_units, to_ask
 from transforms.represent.representation import Units
 
 Asked = Future[Mapping[str, Units]]
@@ -57,7 +57,9 @@ class _AskModelFn(beam.DoFn):
 
     def process(self, batch: Batch) -> Iterator[Batch]:
         assert self._edge is not None
-        asked = self._edge.submit(ask_units(batch, self.wanted, self._edge)) if batch.tables else None
+        # What is lacking is looked up here: on the edge's loop it would hold up the calls under way.
+        lacking = to_ask(batch, self.wanted) if batch.tables else []
+        asked = self._edge.submit(ask_units(lacking, self._edge)) if lacking else None
         self._ahead.append((batch, asked))
         while self._ahead and (len(self._ahead) > _AHEAD or self._is_ready()):
             yield self._next()
@@ -74,7 +76,7 @@ class _AskModelFn(beam.DoFn):
     def _next(self) -> Batch:
         batch, asked = self._ahead.popleft()
         if asked is None:
-            return batch
+            return _build(batch, wanted=self.wanted)
         try:
             return build_units(batch, self.wanted, asked.result())
         except BaseException:

@@ -11,7 +11,7 @@ from scripted_model import ScriptedModel, every_turn, shown
 
 from transforms.batch import PARTS_SEEN, Batch
 from transforms.lake.known import Known
-from transforms.represent.batches import Wanted, ask_units, build_units
+from transforms.represent.batches import Wanted, ask_units, build_units, to_ask
 from transforms.represent.catalogue import making
 from transforms.represent.parts import derived_part_hash, unfinished_part_hash
 
@@ -23,7 +23,7 @@ def built(turns: pa.Table, wanted: Wanted, script: Any) -> Batch:
     names = sorted(set(turns["conversation_id"].to_pylist()))
     rows = [dict(zip(PARTS_SEEN.names, (name, "turns", f"hash of {name}", 2, True), strict=True)) for name in names]
     batch = Batch("shard", tables={"turns": turns}, parts=pa.Table.from_pylist(rows, schema=PARTS_SEEN))
-    asked = asyncio.run(ask_units(batch, wanted, ScriptedModel(script)))
+    asked = asyncio.run(ask_units(to_ask(batch, wanted), ScriptedModel(script)))
     return build_units(batch, wanted, asked)
 
 
