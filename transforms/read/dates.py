@@ -25,15 +25,22 @@ _SPOKEN = re.compile(
 _SLASHED = re.compile(
     r"(\d{4})/(\d{1,2})/(\d{1,2})(?:\s+\([A-Za-z]+\))?(?:\s+(\d{1,2}):(\d{2})(?::(\d{2}))?)?", re.ASCII
 )
+# 'March-15-2024'.
+_DASHED = re.compile(r"([a-z]{3,9})-(\d{1,2})-(\d{4})", re.ASCII | re.IGNORECASE)
+# '2024年04月01日 周一 08:12'.
+_CHINESE = re.compile(
+    r"(\d{4})年(\d{1,2})月(\d{1,2})日(?:\s*(?:周|星期)[一二三四五六日天])?(?:\s*(\d{1,2}):(\d{2})(?::(\d{2}))?)?",
+    re.ASCII,
+)
 _NUMBER = re.compile(r"-?\d{9,17}(?:\.\d+)?", re.ASCII)
 
 
 def parse_time(value: object) -> tuple[int, bool] | None:
     """Return (UTC microseconds, whether the source named a zone); None when it is no date that we know.
 
-    Known are ISO 8601 (naive, Z, offset), '1:56 pm on 8 May, 2023', '2023/05/30 (Tue) 23:40' and the time since 1970 in
-    seconds, milliseconds or microseconds, told apart by magnitude. A clock without a zone is read as UTC and marked; a
-    date without a clock is its midnight.
+    Known are ISO 8601 (naive, Z, offset), '1:56 pm on 8 May, 2023', '2023/05/30 (Tue) 23:40', 'March-15-2024',
+    '2024年04月01日 周一 08:12' and the time since 1970 in seconds, milliseconds or microseconds, told apart by magnitude. A
+    clock without a zone is read as UTC and marked; a date without a clock is its midnight.
     """
     if isinstance(value, str):
         found = _parse_text(value.strip())
@@ -83,9 +90,12 @@ def _parse_text(text: str) -> tuple[int, bool, bool] | None:
         if spoken := _SPOKEN.fullmatch(text):
             moment = _from_spoken(*spoken.groups())
             return moment and (*moment, True)
-        if slashed := _SLASHED.fullmatch(text):
-            year, month, day, hour, minute, second = (int(part or 0) for part in slashed.groups())
+        if numbered := _SLASHED.fullmatch(text) or _CHINESE.fullmatch(text):
+            year, month, day, hour, minute, second = (int(part or 0) for part in numbered.groups())
             return (*_unzoned(year, month, day, hour, minute, second), True)
+        if dashed := _DASHED.fullmatch(text):
+            moment = _from_spoken(None, None, None, dashed[2], dashed[1], dashed[3])
+            return moment and (*moment, True)
     except ValueError:
         return None
     return None

@@ -4,7 +4,18 @@ import codecs
 from collections.abc import Iterator, Sequence
 
 from transforms.errors import UsageError
-from transforms.read import locomo, longmemeval, memlake_jsonl, memlake_units, openai_chat
+from transforms.read import (
+    beam_chats,
+    locomo,
+    longmemeval,
+    membench,
+    memlake_jsonl,
+    memlake_units,
+    memsim,
+    openai_chat,
+    personamem,
+    prefeval,
+)
 from transforms.read.conversation import Conversation, DeadLetter, Reader, ReadOptions, Source
 from transforms.read.opening import open_uri
 from transforms.read.other_kinds import not_lines, other_kind
@@ -13,6 +24,11 @@ from transforms.read.sources import SHARD_BYTES, plan_shards
 _READERS: tuple[Reader, ...] = (
     locomo.READER,
     longmemeval.READER,
+    beam_chats.READER,
+    memsim.READER,
+    prefeval.READER,
+    membench.READER,
+    personamem.READER,
     openai_chat.READER,
     memlake_jsonl.TURNS,
     memlake_jsonl.CONVERSATIONS,

@@ -23,6 +23,9 @@ def at(*parts: int) -> int:
         ("12:09 pm on 13 September, 2023", (at(2023, 9, 13, 12, 9), False)),
         ("8 May, 2023", (at(2023, 5, 8), False)),
         ("2023/05/30 (Tue) 23:40", (at(2023, 5, 30, 23, 40), False)),
+        ("March-15-2024", (at(2024, 3, 15), False)),
+        ("2024年04月01日 周一 08:12", (at(2024, 4, 1, 8, 12), False)),
+        ("2024年4月1日 星期天", (at(2024, 4, 1), False)),
         ("2023-05-08T13:56", (at(2023, 5, 8, 13, 56), False)),
         ("2023-05-08 13:56:01", (at(2023, 5, 8, 13, 56, 1), False)),
         ("2023-05-08T13:56:00Z", (at(2023, 5, 8, 13, 56), True)),
@@ -41,7 +44,7 @@ def test_known_dates_become_utc_and_say_whether_the_zone_was_known(value, expect
     "value",
     [
         None, "", "yesterday", "2023/04/31 (Mon) 17:50", "13:56 pm on 8 May, 2023", "0:10 am on 8 May, 2023",
-        "1:56 pm on 8 Maj, 2023", "31 February, 2023", True, float("nan"), float("inf"), 10**30, 10**400, [], {}, "2023-13-01",
+        "1:56 pm on 8 Maj, 2023", "31 February, 2023", "Marsh-15-2024", "June-31-2024", "2024年13月01日 周一 08:12", "2024年04月01日 周一 25:12", True, float("nan"), float("inf"), 10**30, 10**400, [], {}, "2023-13-01",
         "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00",
     ],
 )  # fmt: skip
@@ -67,6 +70,8 @@ def test_no_value_raises_and_all_times_fit_the_calendar(value):
 def test_a_label_is_what_the_source_prints_and_iso_minutes_for_machine_dates():
     assert label_of("1:56 pm on 8 May, 2023") == "1:56 pm on 8 May, 2023"
     assert label_of("2023/05/30 (Tue) 23:40") == "2023/05/30 (Tue) 23:40"
+    assert label_of("March-15-2024") == "March-15-2024"
+    assert label_of("2024年04月01日 周一 08:12") == "2024年04月01日 周一 08:12"
     assert label_of("2023-05-08T13:56:30") == "2023-05-08T13:56"
     assert label_of(1_683_554_160) == "2023-05-08T13:56Z"
     assert label_of("some day in May") == "some day in May"
