@@ -13,7 +13,8 @@ How the parts fit together, for a representation that asks:
     extractions, dead, unfinished = books(making, answers, tallies)        the same
 
 Each piece is asked on its own. A reply that was cut, or an input that was too long, is never kept: the piece is cut in
-two and both halves are asked, down to pieces that cannot be cut. The answers are of the pieces that are left then, each
+two and both halves are asked, down to pieces that cannot be cut; with on_cut=drop, as published studies ask, it is lost
+whole, and its answer says so. The answers are of the pieces that are left then, each
 with an outcome; calls, splits, tokens of what they were cut from are counted with the first of them, so that sums hold.
 """
 
@@ -25,7 +26,7 @@ from schemas.table import settings_json
 from transforms.extract.concurrent import each
 from transforms.extract.items import checked_items
 from transforms.extract.pieces import Piece, halves
-from transforms.extract.transcript_block import transcript_block
+from transforms.extract.transcript_block import ORDERS, transcript_block
 from transforms.llm.model import UNFINISHED, Message, Model, Reply, Request
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 LEAST_REPLY_TOKENS = 512
 # Pieces under way at a time, each one task; the edge decides how many of them are calls in flight.
 _AT_ONCE = 1000
-_REPAIRS = 2
+ON_CUT = ("split", "drop")
 _TOO_MUCH: frozenset[str] = frozenset({"cut", "too_long"})
 
 
@@ -52,6 +53,9 @@ class Asked:
         max_output_tokens: the most that a reply may be allowed; pieces that need more are cut before they are asked.
         missed: what is asked after the reply, in the same talk, in a second pass; '' for none.
         refused: what is wrong with an item that keeps to the schema, in words; '' when nothing is.
+        on_cut: split; or drop: every reply is allowed max_output_tokens, no piece is cut, and what does not fit is lost.
+        repairs: how often a reply that is no JSON of the schema is asked for again, at most.
+        order: in which a transcript's turns are shown (see `transcript_block`).
     """
 
     model: str
@@ -66,6 +70,9 @@ class Asked:
     refused: Callable[[Mapping[str, Any]], str] | None = None
     temperature: float = 0.0
     seed: int = 0
+    on_cut: str = ON_CUT[0]
+    repairs: int = 2
+    order: str = ORDERS[0]
 
     def request(self, piece: Piece) -> Request:
         """The first request about a piece."""
@@ -73,14 +80,22 @@ class Asked:
             model=self.model,
             messages=(
                 Message("system", self.system),
-                Message("user", f"{transcript_block(piece)}\n\n{self.reminder}"),
+                Message("user", f"{transcript_block(piece, self.order)}\n\n{self.reminder}"),
             ),
-            max_tokens=reply_room(self.need(piece), self.max_output_tokens),
+            max_tokens=self.room(piece),
             schema=settings_json(self.schema),
             schema_name=self.schema_name,
             temperature=self.temperature,
             seed=self.seed,
         )
+
+    def room(self, piece: Piece) -> int:
+        """Tokens to allow for the reply about a piece."""
+        return self.max_output_tokens if self.on_cut == "drop" else reply_room(self.need(piece), self.max_output_tokens)
+
+    def halves(self, piece: Piece) -> tuple[Piece, Piece] | None:
+        """The halves of a piece that is too much; None where it is not to be cut, or cannot be."""
+        return halves(piece) if self.on_cut == "split" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +106,7 @@ class Answer:
         outcome: extracted, empty (nothing was found, or there was no text) or failed.
         reason: why it failed, or why the second pass of an extracted one did: second_pass_cut, ...
         items: those that keep to the schema, in the reply's order, a second pass's after the first's.
+        second: how many of these, the last ones, are a second pass's.
         dropped: items that do not keep to it.
         detail: what was wrong, in words.
         raw: the last reply as the model wrote it, where something failed or was dropped.
@@ -102,6 +118,7 @@ class Answer:
     outcome: Literal["extracted", "empty", "failed"]
     reason: str = ""
     items: tuple[Mapping[str, Any], ...] = ()
+    second: int = 0
     dropped: int = 0
     detail: str = ""
     raw: str = ""
@@ -132,7 +149,7 @@ def reply_room(need: int, ceiling: int) -> int:
 def fitting(pieces: Iterable[Piece], asked: Asked) -> Iterator[Piece]:
     """Cut pieces until twice what a reply needs is allowed: those that cannot be cut stay as they are."""
     for piece in pieces:
-        halved = halves(piece) if 2 * asked.need(piece) > asked.max_output_tokens else None
+        halved = asked.halves(piece) if 2 * asked.need(piece) > asked.max_output_tokens else None
         if halved:
             yield from fitting(halved, asked)
         else:
@@ -192,12 +209,12 @@ async def _answers(piece: Piece, asked: Asked, model: Model) -> list[Answer]:
     if piece.is_blank:
         return [Answer(piece, "empty")]
     request = asked.request(piece)
-    parsed = await _ask(model, request, piece)
+    parsed = await _ask(model, request, piece, asked)
     answer = answer_of(piece, parsed, asked)
     too_much = answer.reason in _TOO_MUCH
     if asked.missed and answer.outcome != "failed":
         answer, too_much = await _second_pass(answer, parsed.replies[-1], request, asked, model)
-    halved = halves(piece) if too_much else None
+    halved = asked.halves(piece) if too_much else None
     if halved is None:
         return [answer]
     # One after the other: a piece is one task, and other pieces fill the time.
@@ -210,7 +227,7 @@ async def _second_pass(
 ) -> tuple[Answer, bool]:
     """The first pass's answer with what it missed, and whether that was too much for one reply."""
     talk = (*request.messages, Message("assistant", reply.text), Message("user", asked.missed))
-    parsed = await _ask(model, replace(request, messages=talk), first.piece)
+    parsed = await _ask(model, replace(request, messages=talk), first.piece, asked)
     second = answer_of(first.piece, parsed, asked)
     both = _counted(first, parsed)
     if second.outcome == "failed":
@@ -227,17 +244,18 @@ async def _second_pass(
         both,
         outcome="extracted" if items else "empty",
         items=items,
+        second=len(second.items),
         dropped=first.dropped + second.dropped,
         detail=first.detail or second.detail,
         raw=first.raw or second.raw,
     ), False
 
 
-async def _ask(model: Model, request: Request, piece: Piece) -> "Parsed":
+async def _ask(model: Model, request: Request, piece: Piece, asked: Asked) -> "Parsed":
     # Its JSON Schema library takes a while to import, and the catalogue, which imports this, is needed for every --help.
     from transforms.llm.structured import ask_json
 
-    return await ask_json(model, request, stage="extract", about=piece.about, repairs=_REPAIRS)
+    return await ask_json(model, request, stage="extract", about=piece.about, repairs=asked.repairs)
 
 
 def _counted(answer: Answer, parsed: "Parsed") -> Answer:

@@ -1,7 +1,8 @@
 """Pieces: the stretches of a conversation that a model is shown, one at a time.
 
-Every turn lies in exactly one piece, in its order, and no piece crosses a session border. An exchange opens with the
-turns of whoever asks (role user; the session's first speaker where nobody has that role) and ends before they ask again.
+Every turn lies in exactly one piece, in its order, and no piece crosses a session border but a batch: a run of so many turns
+of two sides (transforms/represent/turn_pairs.py), as published studies ask. An exchange opens with the turns of whoever asks
+(role user; the session's first speaker where nobody has that role) and ends before they ask again.
 """
 
 import unicodedata
@@ -14,12 +15,15 @@ import pyarrow as pa
 
 from transforms.errors import UsageError
 from transforms.represent.representation import Settings
+from transforms.represent.turn_pairs import FIRST, FOLDS, fold_turns
 
 GRANULARITIES = ("turn", "exchange", "session", "turns")
+# The one whose pieces may cross session borders.
+BATCH = "batch"
 # A turn shorter than this is not cut in two: what a model cannot do with so little it cannot do with less.
 LEAST_CUT_CHARS = 400
 _COLUMNS = (
-    "corpus", "conversation_id", "ordinal", "session_id", "session_ordinal", "session_label", "session_at", "turn_id",
+    "corpus", "conversation_id", "ordinal", "session_id", "session_label", "session_at", "turn_id",
     "speaker", "role", "text", "said_at", "char_start",
 )  # fmt: skip
 _PREFIX_MARKS = 2  # ': ' between a speaker and what they say
@@ -33,6 +37,8 @@ class PieceTurn:
         at: when it was said, else when its session took place.
         start: where `text` starts in the conversation's canonical text, in code points.
         whole: whether `text` is the turn's whole text.
+        is_user: whether it is of the user's side of the talk.
+        session_id, session_label: its session, and that session's date as the source prints it.
     """
 
     ordinal: int
@@ -43,6 +49,9 @@ class PieceTurn:
     at: datetime | None
     start: int
     whole: bool = True
+    is_user: bool = False
+    session_id: str | None = None
+    session_label: str | None = None
 
     @property
     def end(self) -> int:
@@ -52,17 +61,18 @@ class PieceTurn:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Neighbouring turns of one session.
+    """Neighbouring turns of one session, or of several in a batch.
 
     Attributes:
-        session_label: the session's date as the source prints it.
+        session_id: null when it spans several.
+        session_label: the session's date as the source prints it; null when it spans several.
         context: turns just before it in the session, shown but not extracted from.
         context_turns: how many of these are wanted; there are fewer where the session starts.
     """
 
     corpus: str
     conversation_id: str
-    session_id: str
+    session_id: str | None
     session_label: str | None
     turns: tuple[PieceTurn, ...]
     context: tuple[PieceTurn, ...] = ()
@@ -100,10 +110,10 @@ def check_piece_settings(settings: Settings) -> None:
         UsageError: see above.
     """
     granularity, turns, context = settings["granularity"], int(settings["turns"]), int(settings["context"])
-    if granularity not in GRANULARITIES:
+    if granularity not in (*GRANULARITIES, BATCH):
         raise UsageError(
-            f"granularity={granularity!r} is not one of {', '.join(GRANULARITIES)}",
-            hint="the default is granularity=session; granularity=turns goes with turns=N",
+            f"granularity={granularity!r} is not one of {', '.join((*GRANULARITIES, BATCH))}",
+            hint="the default is granularity=session; granularity=turns and granularity=batch go with turns=N",
         )
     if turns < 1 or context < 0:
         raise UsageError(
@@ -112,20 +122,38 @@ def check_piece_settings(settings: Settings) -> None:
         )
 
 
-def pieces_of(turns: pa.Table, *, granularity: str, count: int = 20, context: int = 0) -> list[Piece]:
+def pieces_of(
+    turns: pa.Table,
+    *,
+    granularity: str,
+    count: int = 20,
+    context: int = 0,
+    folds: str = FOLDS[0],
+    user: str = FIRST,
+) -> list[Piece]:
     """Cut turns of whole conversations, sorted by (conversation_id, ordinal), into pieces; every turn lies in one.
 
     Args:
-        granularity: turn, exchange, session, or turns: runs of `count`, the last of a session what is left.
-        context: how many turns before a piece, in its session, are shown with it.
+        granularity: turn, exchange, session, or turns: runs of `count`, the last of a session what is left; or batch:
+            runs of `count` folded turns, across sessions.
+        context: how many turns before a piece, in its session (for batch, in its conversation), are shown with it.
+        folds, user: how turns are folded, and whose they are (see `fold_turns`).
     """
+    pairs = fold_turns(turns, folds=folds, user=user)
+    batch = pairs.batches(count)[pairs.pair].tolist()
+    is_batch = granularity == BATCH
+
+    def home(row: tuple[str, str, PieceTurn, int]) -> tuple[str, str, str | None]:
+        return row[0], row[1], None if is_batch else row[2].session_id
+
     pieces: list[Piece] = []
-    for (corpus, conversation, session, label), rows in groupby(_rows(turns), key=lambda row: row[0]):
-        of_session = tuple(turn for _, turn in rows)
+    for (corpus, conversation, _), rows in groupby(_rows(turns, pairs.is_user.tolist(), batch), key=home):
+        numbered = [(turn, number) for *_, turn, number in rows]
+        here = tuple(turn for turn, _ in numbered)
         place = 0
-        for run in _runs(of_session, granularity, count):
-            before = of_session[max(0, place - context) : place]
-            pieces.append(Piece(corpus, conversation, session, label, tuple(run), before, context))
+        for run in _batches(numbered) if is_batch else _runs(here, granularity, count):
+            before = here[max(0, place - context) : place]
+            pieces.append(Piece(corpus, conversation, *_session_of(run), run, before, context))
             place += len(run)
     return pieces
 
@@ -147,7 +175,18 @@ def halves(piece: Piece) -> tuple[Piece, Piece] | None:
         right = (replace(turn, text=turn.text[at:], start=turn.start + at, whole=False),)
     before = (*piece.context, *left)
     context = before[len(before) - min(piece.context_turns, len(before)) :]
-    return replace(piece, turns=left), replace(piece, turns=right, context=context)
+    return _part(piece, left, piece.context), _part(piece, right, context)
+
+
+def _part(piece: Piece, turns: tuple[PieceTurn, ...], context: tuple[PieceTurn, ...]) -> Piece:
+    session_id, label = _session_of(turns)
+    return replace(piece, session_id=session_id, session_label=label, turns=turns, context=context)
+
+
+def _session_of(turns: Sequence[PieceTurn]) -> tuple[str | None, str | None]:
+    """The session of these turns and its date; nulls when they are of several."""
+    first, last = turns[0], turns[-1]
+    return (first.session_id, first.session_label) if first.session_id == last.session_id else (None, None)
 
 
 def middle_of(text: str) -> int:
@@ -179,14 +218,45 @@ def _middle_turn(turns: Sequence[PieceTurn]) -> int:
     return best[1]
 
 
-def _rows(turns: pa.Table) -> Iterator[tuple[tuple[str, str, str, str | None], PieceTurn]]:
+def _rows(turns: pa.Table, is_user: Sequence[bool], batch: Sequence[int]) -> Iterator[tuple[str, str, PieceTurn, int]]:
+    """Corpus, conversation, turn and batch of each row."""
     columns = [turns[name].to_pylist() for name in _COLUMNS]
-    for corpus, conversation, ordinal, session, _, label, met, turn_id, speaker, role, text, said, start in zip(
-        *columns, strict=True
-    ):
+    for (
+        corpus,
+        conversation,
+        ordinal,
+        session,
+        label,
+        met,
+        turn_id,
+        speaker,
+        role,
+        text,
+        said,
+        start,
+        asks,
+        number,
+    ) in zip(*columns, is_user, batch, strict=True):
         text_start = start + len(speaker) + _PREFIX_MARKS
-        turn = PieceTurn(ordinal, turn_id, speaker, role, text, said or met, text_start)
-        yield (corpus, conversation, session, label), turn
+        turn = PieceTurn(
+            ordinal,
+            turn_id,
+            speaker,
+            role,
+            text,
+            said or met,
+            text_start,
+            is_user=asks,
+            session_id=session,
+            session_label=label,
+        )
+        yield corpus, conversation, turn, number
+
+
+def _batches(numbered: Sequence[tuple[PieceTurn, int]]) -> Iterator[tuple[PieceTurn, ...]]:
+    """Runs of turns of the same batch."""
+    for _, run in groupby(numbered, key=lambda row: row[1]):
+        yield tuple(turn for turn, _ in run)
 
 
 def _runs(turns: tuple[PieceTurn, ...], granularity: str, count: int) -> Iterator[tuple[PieceTurn, ...]]:

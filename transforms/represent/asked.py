@@ -7,10 +7,12 @@ import pyarrow as pa
 
 from schemas.table import settings_json
 from transforms.errors import UsageError
-from transforms.extract.extraction import LEAST_REPLY_TOKENS, Asked, text_tokens
+from transforms.extract.extraction import LEAST_REPLY_TOKENS, ON_CUT, Asked, text_tokens
 from transforms.extract.pieces import Piece, check_piece_settings, pieces_of
+from transforms.extract.transcript_block import ORDERS
 from transforms.llm.prompting import prompt
 from transforms.represent.representation import Settings
+from transforms.represent.turn_pairs import FIRST, FOLDS
 
 # The settings of every representation that asks about pieces; one adds its own, and may have other defaults.
 ASKING_SETTINGS: Settings = {
@@ -26,6 +28,17 @@ ASKING_SETTINGS: Settings = {
     "provider": "",
 }
 REMINDER = "reminder"
+# The settings that reproduce how published studies ask. At their defaults they are no part of the settings hash, so that what
+# was made before they were there is still known.
+PUBLISHED_SETTINGS: Settings = {
+    "folds": FOLDS[0],
+    "user": FIRST,
+    "order": ORDERS[0],
+    "on_cut": ON_CUT[0],
+    "repairs": 2,
+    "merge": "same",
+    "header": "every",
+}
 
 
 def check_asking_settings(settings: Settings) -> None:
@@ -47,6 +60,19 @@ def check_asking_settings(settings: Settings) -> None:
         )
 
 
+def check_published_asking(settings: Settings) -> None:
+    """Refuse values of the settings that reproduce how published studies ask.
+
+    Raises:
+        UsageError: a choice that there is not, or a negative count.
+    """
+    check_choice(settings, "folds", FOLDS)
+    check_choice(settings, "order", ORDERS)
+    check_choice(settings, "on_cut", ON_CUT)
+    if int(settings["repairs"]) < 0:
+        raise UsageError(f"repairs={settings['repairs']} is not allowed: at least 0", hint="the default is repairs=2")
+
+
 def check_choice(settings: Settings, name: str, choices: tuple[str, ...]) -> None:
     """Refuse a setting that is none of the values it may have.
 
@@ -60,12 +86,15 @@ def check_choice(settings: Settings, name: str, choices: tuple[str, ...]) -> Non
 
 
 def pieces_for(settings: Settings, turns: pa.Table) -> list[Piece]:
-    """The pieces of these turns by the settings granularity, turns and context."""
+    """The pieces of these turns by the settings granularity, turns, context, folds and user."""
+    settings = {**PUBLISHED_SETTINGS, **settings}
     return pieces_of(
         turns,
         granularity=str(settings["granularity"]),
         count=int(settings["turns"]),
         context=int(settings["context"]),
+        folds=str(settings["folds"]),
+        user=str(settings["user"]),
     )
 
 
@@ -83,6 +112,7 @@ def asked_of(
     Raises:
         NotFoundError: there is no such prompt.
     """
+    settings = {**PUBLISHED_SETTINGS, **settings}
     name = str(settings["prompt"])
     return Asked(
         model=str(settings["model"]),
@@ -97,6 +127,9 @@ def asked_of(
         max_output_tokens=int(settings["max_output_tokens"]),
         temperature=float(settings["temperature"]),
         seed=int(settings["seed"]),
+        on_cut=str(settings["on_cut"]),
+        repairs=int(settings["repairs"]),
+        order=str(settings["order"]),
     )
 
 

@@ -11,7 +11,10 @@ from transforms.errors import NotFoundError, UsageError
 from transforms.ids import check_name, content_id
 from transforms.represent.artifacts import ARTIFACTS
 from transforms.represent.artifacts_rules import ARTIFACTS_RULES
+from transforms.represent.asked import PUBLISHED_SETTINGS
 from transforms.represent.chunks import CHUNKS
+from transforms.represent.chunks_published import CHUNKS_PUBLISHED
+from transforms.represent.date_windows import DATE_WINDOWS
 from transforms.represent.index_keys import FACTS, KEYPHRASES
 from transforms.represent.propositions import PROPOSITIONS
 from transforms.represent.representation import Asking, Making, Representation, Settings, Units
@@ -30,6 +33,8 @@ REPRESENTATIONS: dict[str, Representation] = {
     "rule_summary": RULE_SUMMARY,
     "artifacts": ARTIFACTS,
     "artifacts_rules": ARTIFACTS_RULES,
+    "chunks_published": CHUNKS_PUBLISHED,
+    "date_windows": DATE_WINDOWS,
     "propositions": PROPOSITIONS,
     "summaries": SUMMARIES,
     "rolling_summary": ROLLING_SUMMARY,
@@ -90,7 +95,9 @@ def making(spec: str, overrides: Mapping[str, Setting] | None = None, *, model: 
             f"{kind!r} names the default settings ({_listed(defaults)}); {wish} needs another name",
             hint=f"ask for {kind}-{'-'.join(f'{key}{value}' for key, value in other.items())}:{wish}",
         )
-    settings_hash = content_id(kind, settings_json(settings), representation.revision, *material)
+    later = {key for key, value in PUBLISHED_SETTINGS.items() if representation.asking and settings.get(key) == value}
+    hashed = {key: value for key, value in settings.items() if key not in later}
+    settings_hash = content_id(kind, settings_json(hashed), representation.revision, *material)
     return Making(name, kind, settings, settings_hash, representation.revision)
 
 

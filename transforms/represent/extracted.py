@@ -12,6 +12,7 @@ from schemas.extractions import EXTRACTIONS
 from schemas.links import LINKS
 from schemas.table import TIME, settings_json
 from transforms.extract.extraction import Answer
+from transforms.extract.pieces import Piece
 from transforms.ground.grounding import Grounded
 from transforms.ground.stretches import Span
 from transforms.read.clean import mend
@@ -71,8 +72,10 @@ def extracted_units(
         tallies[item.answer].units += 1
         tallies[item.answer].stored_chars += len(item.text)
     pieces = [answers[item.answer].piece for item in items]
-    headers = [header(piece.session_label) for piece in pieces]
     spans = [_spans(item.grounded) for item in items]
+    homes = [_home(piece, of_item) for piece, of_item in zip(pieces, spans, strict=True)]
+    is_bare = making.settings.get("header") == "none"
+    headers = ["" if is_bare else header(label) for _, label in homes]
     conversations = [piece.conversation_id for piece in pieces]
     units = unit_table(
         making,
@@ -80,7 +83,7 @@ def extracted_units(
         conversation_id=pa.array(conversations, pa.string()),
         ordinal=_ordinals(conversations),
         kind=pa.array([item.kind for item in items], pa.string()),
-        session_id=pa.array([piece.session_id for piece in pieces], pa.string()),
+        session_id=pa.array([session_id for session_id, _ in homes], pa.string()),
         show_text=[lead + item.text for lead, item in zip(headers, items, strict=True)],
         key_text=[
             lead + (item.text if item.key is None else item.key) for lead, item in zip(headers, items, strict=True)
@@ -183,6 +186,14 @@ def _letter(making: Making, answer: Answer) -> DeadLetter | None:
 def _storable(text: str) -> str:
     """A model may write half an emoji, which no file can hold."""
     return str(mend(text)[0])
+
+
+def _home(piece: Piece, spans: Sequence[tuple[str, Span]]) -> tuple[str | None, str | None]:
+    """The session of a unit and its date; of a piece of several sessions that in which all its spans lie, if one does."""
+    if piece.session_id is not None:
+        return piece.session_id, piece.session_label
+    homes = {(span.turn.session_id, span.turn.session_label) for _, span in spans}
+    return homes.pop() if len(homes) == 1 else (None, None)
 
 
 def _spans(grounded: Sequence[Grounded]) -> list[tuple[str, Span]]:

@@ -3,8 +3,10 @@
 A unit shows the statement's `content`; what is shown as a quote is always the source's own characters, never the model's.
 `key_text` is `show_text` by default, so that what is compared is what is stored; key=content_quote also indexes the words
 that were said. A statement without a quote that is there is kept and flagged (attributes: grounded, grounding), and shows
-its content alone; it is left out by ungrounded=drop, and where show or key is the quote alone. None of `show`, `key` and
-`ungrounded` is part of a request: other values of these cost no call.
+its content alone; it is left out by ungrounded=drop, and where show or key is the quote alone. header=none leaves the session
+date out of both texts. Statements of one piece that say the same are one; merge=overlap also leaves out those of a second
+pass that share more than 0.8 of their words with one of the first. None of `show`, `key`, `ungrounded`, `header` and `merge`
+is part of a request: other values of these cost no call.
 """
 
 import asyncio
@@ -24,9 +26,11 @@ from transforms.llm.model import Model, Request
 from transforms.read.dates import parse_time
 from transforms.represent.asked import (
     ASKING_SETTINGS,
+    PUBLISHED_SETTINGS,
     asked_of,
     check_asking_settings,
     check_choice,
+    check_published_asking,
     list_need,
     material_of,
     pieces_for,
@@ -44,6 +48,8 @@ _CLOCKED = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # What models write when they know nothing.
 _NO_YEARS = (1, 9999)
+# Statements that share more of their words say the same, by merge=overlap.
+_SAME = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,14 @@ class Quoted:
         return Representation(
             self.name,
             None,
-            {**ASKING_SETTINGS, "prompt": self.name, "show": "content", "key": "content", "ungrounded": "keep"},
+            {
+                **ASKING_SETTINGS,
+                "prompt": self.name,
+                "show": "content",
+                "key": "content",
+                "ungrounded": "keep",
+                **PUBLISHED_SETTINGS,
+            },
             check=self._check,
             asking=Asking(self.build, self._first_requests, lambda settings: material_of(self._asked(settings))),
         )
@@ -96,6 +109,9 @@ class Quoted:
         check_choice(settings, "show", _TEXTS)
         check_choice(settings, "key", _TEXTS)
         check_choice(settings, "ungrounded", ("keep", "drop"))
+        check_choice(settings, "header", ("every", "none"))
+        check_choice(settings, "merge", ("same", "overlap"))
+        check_published_asking(settings)
         self._asked(settings)
 
     def _asked(self, settings: Settings) -> Asked:
@@ -161,7 +177,8 @@ def _without_content(item: Mapping[str, Any]) -> str:
 def _items_of(place: int, answer: Answer, settings: Settings, kind: str, tally: Tally) -> list[Item]:
     source = Source(answer.piece)
     same: dict[tuple[str, str], list[tuple[Mapping[str, Any], Grounded]]] = {}
-    for item in answer.items:
+    said_first = _said_first(answer) if settings["merge"] == "overlap" else answer.items
+    for item in said_first:
         found = ground(item["quote"], source, item["turns"])
         same.setdefault((kind or item["type"], fold(item["content"]).text.rstrip(" .!")), []).append((item, found))
     tally.duplicates = len(answer.items) - len(same)
@@ -188,6 +205,28 @@ def _items_of(place: int, answer: Answer, settings: Settings, kind: str, tally: 
                 )
             )
     return made
+
+
+def _said_first(answer: Answer) -> list[Mapping[str, Any]]:
+    """The items without those of a second pass that share more than 0.8 of the smaller one's words with one of the first."""
+    split = len(answer.items) - answer.second
+    first, second = answer.items[:split], answer.items[split:]
+    known = [_words(item) for item in first]
+
+    def is_said(item: Mapping[str, Any]) -> bool:
+        words = _words(item)
+        return any(_overlap(words, others) > _SAME for others in known)
+
+    return [*first, *(item for item in second if not is_said(item))]
+
+
+def _words(item: Mapping[str, Any]) -> set[str]:
+    return set(fold(item["content"]).text.split())
+
+
+def _overlap(words: set[str], others: set[str]) -> float:
+    least = min(len(words), len(others))
+    return len(words & others) / least if least else float(words == others)
 
 
 def _text(content: str, found: Grounded, form: str) -> str:
