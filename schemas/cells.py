@@ -4,8 +4,9 @@ from schemas.table import STRING, STRINGS, Table, column
 
 CELLS = Table(
     name="cells",
-    grain="a cell of a study's run",
-    key=("run_id", "cell"),
+    grain="a cell of a study's run on one corpus",
+    key=("run_id", "cell", "corpus"),
+    version=2,
     columns=(
         column("run_id", STRING, "the run of the study"),
         column("cell", STRING, "the cell's name in the study"),

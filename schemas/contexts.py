@@ -1,6 +1,6 @@
 """contexts: what the reader would see."""
 
-from schemas.table import INT, STRING, STRINGS, Table, column
+from schemas.table import FLOAT, INT, STRING, STRINGS, Table, column
 
 CONTEXTS = Table(
     name="contexts",
@@ -15,16 +15,24 @@ CONTEXTS = Table(
         column("question_id", STRING, "the question"),
         column("cutoff_kind", STRING, "k: the first k units; tokens: units while their cost fits the budget"),
         column("cutoff", INT, "k, or the token budget"),
-        column("units", INT, "how many leading ranks are in the context"),
-        column("tokens", INT, "sum of its units' costs under the tokeniser, which is what a budget counts"),
+        column(
+            "units", INT, "how many leading ranks are in the context; one whose text better ones show too adds nothing"
+        ),
+        column("tokens", INT, "sum of its pieces' costs under the tokeniser, which is what a budget counts"),
         column("tokeniser", STRING, "the tokeniser that counted"),
         column(
             "text",
             STRING,
-            "the packed text: show_text of each unit, one line break between; null at a cutoff of k, which no reader is "
-            "asked at: the first `units` ranks of retrievals say what it would be",
+            "the packed text: what each unit shows, one line break between; null at a cutoff whose text is not kept, where "
+            "the first `units` ranks of retrievals and the cell's plan say what it would be",
             null=True,
         ),
         column("content_tokens", STRINGS, "distinct content tokens of the packed text, sorted"),
+        column(
+            "store_share",
+            FLOAT,
+            "which share of the conversation's units are candidates, after links were followed; null without units",
+            later=True,
+        ),
     ),
 )

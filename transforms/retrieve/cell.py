@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -11,9 +12,10 @@ from transforms.errors import UsageError
 from transforms.retrieve.context import Leading, context_rows
 from transforms.retrieve.outputs import Outputs, Vectors, as_outputs
 from transforms.retrieve.plan import Plan
-from transforms.retrieve.search import Cutoffs, Search
+from transforms.retrieve.search import CutoffKind, Cutoffs, Search
+from transforms.retrieve.shown import width
 from transforms.retrieve.store import Store
-from transforms.retrieve.tokenisers import costs
+from transforms.retrieve.view import View
 
 # Questions x units held as float64 at one time, about 32 MB a matrix: peak memory does not grow with a conversation.
 _BLOCK = 4_000_000
@@ -26,7 +28,8 @@ class Cell:
     """What one cell of a run retrieves with; the representations are those whose units it is given.
 
     Attributes:
-        depth: how many ranks are kept at least, where there are so many units; more when a context needs them.
+        depth: how many ranks are kept at least, where there are so many candidates; more when a context needs them.
+        texts: at which cutoffs a context's text is kept; it is null at the others, whose content tokens are kept all the same.
     """
 
     run_id: str
@@ -35,6 +38,7 @@ class Cell:
     tokeniser: str
     cutoffs: Cutoffs
     depth: int = 100
+    texts: frozenset[tuple[CutoffKind, int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,65 +46,88 @@ class Found:
     """Rows of the two tables that a cell fills, in the schemas of the same names.
 
     Attributes:
+        reached: shape (questions,): which share of the conversation's units are candidates; NaN without units.
         rerank_cut: how many pairs of question and unit were longer than the reranker's longest input.
     """
 
     retrievals: pa.Table
     contexts: pa.Table
+    reached: npt.NDArray[np.float64]
     rerank_cut: int = 0
 
 
 def run_cell(
-    cell: Cell, *, store: Store, questions: pa.Table, question_vectors: Vectors | Outputs | None = None
+    cell: Cell,
+    *,
+    store: Store,
+    questions: pa.Table,
+    question_vectors: Vectors | Outputs | None = None,
+    evidence: pa.Table | None = None,
 ) -> Found:
     """Ranked lists and contexts of one conversation's questions.
 
-    A question without units, or whose first unit does not fit a budget, gets a context of 0 units and the text ''. A
+    A question without candidates, or whose first unit does not fit a budget, gets a context of 0 units and the text ''. A
     unit without a vector counts as the lowest cosine, -1, and its `dense` is null.
 
     Args:
         cell: plan, tokeniser, cutoffs, depth.
-        store: the units of the conversation in the cell's representations.
+        store: the units of the conversation in the cell's representations, opened with what the plan reads beside them.
         questions: rows of the questions schema, distinct by question_id, of the store's conversation.
         question_vectors: outputs of the questions, aligned with them; or vectors alone, shape (questions, dimension),
             rows of NaN where there is none.
+        evidence: rows of the evidence schema, for a plan that looks for gold turns; those of other questions do no harm.
 
     Raises:
-        UsageError: a question comes twice, belongs to another conversation, or vectors are missing.
-        NotFoundError: the tokeniser does not exist.
+        UsageError: a question comes twice, belongs to another conversation, or vectors or tables are missing.
+        NotFoundError: the tokeniser does not exist, or is not here.
     """
     outputs = as_outputs(question_vectors)
     _check(store, questions, outputs)
-    unit_costs = costs(cell.tokeniser, store.units["show_text"])
-    size = max(1, _BLOCK // max(len(store), 1))
+    # Whose words each question is searched by: its own, or those of the one whose context it is shown.
+    of = np.arange(questions.num_rows) if cell.plan.swap is None else cell.plan.swap.partners(questions)
+    size = max(1, _BLOCK // max(width(store, View(only_new=cell.plan.only_new)), 1))
     found = []
     for start in range(0, questions.num_rows, size):
-        asked = questions.slice(start, size)
-        rows = np.arange(start, start + asked.num_rows)
-        vectors = outputs.take(rows) if outputs is not None else None
-        search = Search(store, asked["text"].to_pylist(), vectors, unit_costs, cell.cutoffs)
-        found.append(_found(cell, asked, cell.plan.run(search)))
+        rows = of[start : start + size]
+        asked = questions.take(pa.array(rows))
+        search = Search(
+            store,
+            asked,
+            asked["text"].to_pylist(),
+            outputs.take(rows) if outputs is not None else None,
+            cell.tokeniser,
+            cell.cutoffs,
+            evidence,
+            alone=questions.num_rows == 1,
+        )
+        found.append(_found(cell, questions.slice(start, size), cell.plan.run(search)))
     return Found(
         retrievals=pa.concat_tables([RETRIEVALS.empty(), *(block.retrievals for block in found)]),
         contexts=pa.concat_tables([CONTEXTS.empty(), *(block.contexts for block in found)]),
+        reached=np.concatenate([np.empty(0), *(block.reached for block in found)]),
         rerank_cut=sum(block.rerank_cut for block in found),
     )
 
 
 def _found(cell: Cell, asked: pa.Table, search: Search) -> Found:
+    assert search.listed is not None
     leading = [Leading(kind, cutoff, search.leading[kind, cutoff]) for kind, cutoff in cell.cutoffs.pairs()]
+    units = len(search.store)
     return Found(
         retrievals=_retrieval_rows(cell, asked, search, leading),
-        contexts=context_rows(cell.run_id, cell.name, cell.tokeniser, asked, search, leading),
+        contexts=context_rows(cell.run_id, cell.name, asked, search, leading, cell.texts),
+        reached=search.listed / units if units else np.full(len(search.listed), np.nan),
         rerank_cut=search.rerank_cut,
     )
 
 
 def _retrieval_rows(cell: Cell, asked: pa.Table, search: Search, leading: list[Leading]) -> pa.Table:
+    """The ranks of each question that are kept; nothing beyond its candidates."""
     assert search.order is not None
     assert search.score is not None
+    assert search.listed is not None
     longest = np.max([context.units for context in leading], axis=0) if leading else 0
-    kept = np.minimum(np.maximum(longest, cell.depth), len(search.store)) * np.ones(len(search.texts), np.int64)
+    kept = np.minimum(np.maximum(longest, cell.depth), search.listed)
     question = np.repeat(np.arange(len(search.texts)), kept)
     rank = np.arange(kept.sum()) - np.repeat(np.cumsum(kept) - kept, kept)
     unit = search.order[question, rank]

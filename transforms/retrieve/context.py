@@ -1,5 +1,6 @@
 """Contexts: the text that a reader would see, and the content tokens in it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 from schemas import CONTEXTS
 from schemas.table import STRINGS
 from transforms.retrieve.search import CutoffKind, Search
+from transforms.retrieve.store import Coded
 
 # Joined texts a piece of a column may hold: Arrow's string offsets end at 2 GiB.
 _MAX_BYTES = 2**29
@@ -27,15 +29,32 @@ class Leading:
 
 
 def context_rows(
-    run_id: str, cell: str, tokeniser: str, asked: pa.Table, search: Search, leading: list[Leading]
+    run_id: str,
+    cell: str,
+    asked: pa.Table,
+    search: Search,
+    leading: list[Leading],
+    texts: Collection[tuple[CutoffKind, int]],
 ) -> pa.Table:
-    """Rows of the contexts schema: every question at every cutoff, cutoff by cutoff, token budgets first."""
-    assert search.order is not None
+    """Rows of the contexts schema: every question at every cutoff, cutoff by cutoff, token budgets first.
+
+    Args:
+        texts: at which cutoffs the text is kept; null at the others.
+    """
+    assert search.shown is not None
+    assert search.listed is not None
     count = len(search.texts)
     units = np.concatenate([context.units for context in leading]) if leading else np.empty(0, np.int64)
     question = np.tile(np.arange(count), len(leading))
-    running = np.zeros((count, len(search.store) + 1), np.int64)
-    np.cumsum(search.unit_costs[search.order], axis=1, out=running[:, 1:])
+    laid_out = search.shown.lay_out([context.units for context in leading])
+    shown: list[pa.Array] = []
+    tokens: list[pa.Array] = []
+    for context, (offsets, pieces) in zip(leading, laid_out.contexts, strict=True):
+        is_kept = (context.kind, context.cutoff) in texts
+        shown += joined_texts(laid_out.texts, offsets, pieces).chunks if is_kept else [pa.nulls(count, pa.string())]
+        tokens.append(tokens_shown(laid_out.coded, offsets, pieces))
+    total = len(search.store)
+    share = pa.array(search.listed / max(total, 1), mask=np.full(count, not total))
     rows = asked.select(["corpus", "conversation_id", "question_id"]).take(question)
     columns = {
         "run_id": pa.repeat(run_id, len(units)),
@@ -46,60 +65,39 @@ def context_rows(
         "cutoff_kind": pa.array(np.repeat([context.kind for context in leading], count).tolist(), pa.string()),
         "cutoff": pa.array(np.repeat([context.cutoff for context in leading], count).astype(np.int64)),
         "units": pa.array(units),
-        "tokens": pa.array(running[question, units]),
-        "tokeniser": pa.repeat(tokeniser, len(units)),
-        "text": _texts(search, question, units, count * sum(context.kind == "tokens" for context in leading)),
-        "content_tokens": _tokens_shown(search, question, units),
+        "tokens": pa.array(search.shown.running[question, units]),
+        "tokeniser": pa.repeat(search.tokeniser, len(units)),
+        "text": pa.chunked_array(shown, pa.string()),
+        "content_tokens": pa.chunked_array(tokens, STRINGS),
+        "store_share": share.take(pa.array(question)),
     }
     return pa.table(columns, schema=CONTEXTS.schema)
 
 
-def _texts(search: Search, question: Numbers, units: Numbers, budgets: int) -> pa.ChunkedArray:
-    """Text of the first `budgets` contexts; null for those after, which are of k cutoffs that no reader is asked at."""
-    assert search.order is not None
-    texts = joined_texts(search.store.units["show_text"], search.order, question[:budgets], units[:budgets])
-    return pa.chunked_array([*texts.chunks, pa.nulls(len(units) - budgets, pa.string())])
+def joined_texts(texts: pa.Array | pa.ChunkedArray, offsets: Numbers, pieces: Numbers) -> pa.ChunkedArray:
+    """The texts of each context's pieces, pieces[offsets[q]:offsets[q + 1]], one line break between."""
+    size = np.concatenate([[0], np.cumsum(pc.binary_length(texts).to_numpy().astype(np.int64)[pieces] + 1)])
+    rows = np.diff(size[offsets])
+    part = np.cumsum(rows) // _MAX_BYTES
+    joined = []
+    for chosen in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(part)) + 1):
+        if not len(chosen):
+            continue
+        bounds = offsets[chosen[0] : chosen[-1] + 2]
+        held = texts.take(pa.array(pieces[bounds[0] : bounds[-1]], pa.int64()))
+        flat = held.combine_chunks() if isinstance(held, pa.ChunkedArray) else held
+        lists = pa.ListArray.from_arrays(pa.array(bounds - bounds[0], pa.int32()), flat)
+        joined.append(pc.binary_join(lists, "\n"))
+    return pa.chunked_array(joined, pa.string())
 
 
-def joined_texts(texts: pa.ChunkedArray, order: Numbers, question: Numbers, units: Numbers) -> pa.ChunkedArray:
-    """For each context the first `units` texts in the order of its question, one line break between."""
-    size = np.zeros((len(order), order.shape[1] + 1), np.int64)
-    np.cumsum((pc.binary_length(texts).to_numpy().astype(np.int64) + 1)[order], axis=1, out=size[:, 1:])
-    piece = np.cumsum(size[question, units]) // _MAX_BYTES
-    pieces = []
-    for rows in np.split(np.arange(len(units)), np.flatnonzero(np.diff(piece)) + 1):
-        offsets = np.concatenate([[0], np.cumsum(units[rows])])
-        rank = np.arange(offsets[-1]) - np.repeat(offsets[:-1], units[rows])
-        shown = order[np.repeat(question[rows], units[rows]), rank]
-        lists = pa.ListArray.from_arrays(
-            pa.array(offsets, pa.int32()), texts.take(pa.array(shown, pa.int64())).combine_chunks()
-        )
-        pieces.append(pc.binary_join(lists, "\n"))
-    return pa.chunked_array(pieces, pa.string())
-
-
-def _tokens_shown(search: Search, question: Numbers, units: Numbers) -> pa.ListArray:
-    """Distinct content tokens of each context in code point order: the union of its units' own."""
-    assert search.order is not None
-    vocabulary, starts, numbers = search.store.content_tokens
-    count = starts[1:] - starts[:-1]
-    deepest = int(units.max(initial=0))
-    # first[q, t]: the first rank, from 0, whose unit holds token t. A context of u units holds t when it is below u.
-    first = np.full((len(search.texts), len(vocabulary)), deepest, np.int64)
-    for rank in range(deepest - 1, -1, -1):
-        unit = search.order[:, rank]
-        asked = np.repeat(np.arange(len(unit)), count[unit])
-        token = np.arange(count[unit].sum()) + np.repeat(
-            starts[unit] - np.cumsum(count[unit]) + count[unit], count[unit]
-        )
-        first[asked, numbers[token]] = rank
-    offsets, tokens = [np.zeros(1, np.int64)], []
-    # A question at a time would be slow and all contexts at once would be large: a cutoff at a time is neither.
-    size = max(len(search.texts), 1)
-    for start in range(0, len(units), size):
-        seen = first[question[start : start + size]] < units[start : start + size, None]
-        tokens.append(np.nonzero(seen)[1])
-        offsets.append(np.count_nonzero(seen, axis=1))
-    taken = vocabulary.take(pa.array(np.concatenate([np.empty(0, np.int64), *tokens])))
-    ends = np.cumsum(np.concatenate(offsets))
-    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), taken, type=STRINGS)
+def tokens_shown(coded: Coded, offsets: Numbers, pieces: Numbers) -> pa.ListArray:
+    """Distinct content tokens of each context in code point order: the union of its pieces' own."""
+    count = np.diff(coded.offsets)[pieces]
+    question = np.repeat(np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), count)
+    place = np.arange(count.sum()) + np.repeat(coded.offsets[pieces] - np.cumsum(count) + count, count)
+    seen = np.zeros((len(offsets) - 1, len(coded.vocabulary)), np.bool_)
+    seen[question, coded.numbers[place]] = True
+    tokens = coded.vocabulary.take(pa.array(np.nonzero(seen)[1]))
+    ends = np.concatenate([[0], np.cumsum(np.count_nonzero(seen, axis=1))])
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), tokens, type=STRINGS)

@@ -23,6 +23,7 @@ class FuseWeighted:
     """
 
     stage: ClassVar[Literal["fuse"]] = "fuse"
+    reads: ClassVar[frozenset[str]] = frozenset()
     dense: float = 0.7
     lexical: float = 0.3
     sparse: float | None = field(default=None, metadata={"optional": True})
@@ -47,6 +48,7 @@ class FuseRrf:
     """
 
     stage: ClassVar[Literal["fuse"]] = "fuse"
+    reads: ClassVar[frozenset[str]] = frozenset()
     k0: float = 60.0
 
     def apply(self, search: Search) -> Search:

@@ -10,8 +10,13 @@ GRID = 2.0**26
 
 def on_grid(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
     """Unit vectors as whole multiples of 1 / GRID, times GRID; rows with NaN and rows of zeros become zeros."""
+    if not np.isfinite(vectors).all():
+        vectors = np.nan_to_num(vectors, nan=0.0)
     # Dimension first: summing along it then adds one dimension after another, in an order that no SIMD width changes.
-    columns = np.ascontiguousarray(np.nan_to_num(vectors, nan=0.0).T, dtype=np.float64)
-    norm = np.sqrt(np.add.reduce(columns * columns, axis=0))
-    columns /= np.where(norm > 0, norm, 1.0)
-    return np.ascontiguousarray(np.rint(columns * GRID).T)
+    columns = np.array(vectors.T, dtype=np.float64, order="C")
+    columns *= columns
+    norm = np.sqrt(np.add.reduce(columns, axis=0))
+    rows = np.array(vectors, dtype=np.float64, order="C")
+    # Times GRID, a power of two: that takes no rounding of its own.
+    rows /= (np.where(norm > 0, norm, 1.0) / GRID)[:, None]
+    return np.rint(rows, out=rows)

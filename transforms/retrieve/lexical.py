@@ -3,16 +3,23 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import bm25s
 import numpy as np
 import numpy.typing as npt
 import Stemmer
+from scipy import sparse
+
+from transforms.retrieve.crew import crew_for
 
 # bm25s sets its own logger to DEBUG when imported, and says a line for every index.
 logging.getLogger("bm25s").setLevel(logging.WARNING)
 
 Scores = npt.NDArray[np.float64]
+# Positions of units, -1 where there are fewer, and scores, shape (questions, k).
+Top = tuple[npt.NDArray[np.int64], Scores]
+_TOP_QUESTIONS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,41 @@ class LexicalIndex:
         cell = np.repeat(question, count) * self.units + self.unit[pair]
         total = np.bincount(cell, self.weight[pair], minlength=len(numbers) * self.units).astype(np.float64)
         return total.reshape(len(numbers), self.units)
+
+    def top(self, questions: Sequence[str], k: int) -> Top:
+        """The k best units of each question that share a word with it, over as many units as one likes.
+
+        Scores have the bits of `scores`; only those of units that share a word are ever in memory. Rounded to float32
+        they are ranked by, ties by position.
+        """
+        rows = _words(questions, self.settings)
+        index, score = np.full((len(rows), k), -1), np.full((len(rows), k), np.nan)
+        shape = (len(self.vocabulary), self.units)
+        table = sparse.csr_matrix((self.weight, self.unit, self.starts), shape=shape) if k and shape[0] else None
+
+        def fill(first: int) -> None:
+            some = rows[first : first + _TOP_QUESTIONS]
+            numbers = [[self.vocabulary[word] for word in words if word in self.vocabulary] for words in some]
+            ends = np.cumsum([0, *map(len, numbers)])
+            word = np.fromiter(chain.from_iterable(numbers), np.int64, ends[-1])
+            # Rows keep their words' order and repeats, in which the product adds.
+            asked = sparse.csr_matrix((np.ones(len(word)), word, ends), shape=(len(some), shape[0]))
+            found = asked @ table
+            for place in range(len(some)):
+                mine = slice(*found.indptr[place : place + 2])
+                unit, rounded = found.indices[mine], found.data[mine].astype(np.float32)
+                if len(unit) > k:
+                    high = np.flatnonzero(rounded >= np.partition(rounded, len(rounded) - k)[len(rounded) - k])
+                    unit, rounded = unit[high], rounded[high]
+                order = np.lexsort((unit, -rounded))[:k]
+                index[first + place, : len(order)] = unit[order]
+                score[first + place, : len(order)] = rounded[order]
+
+        if table is not None:
+            with crew_for(len(rows), self.units) as crew:
+                for _ in crew.map(fill, range(0, len(rows), _TOP_QUESTIONS)):
+                    pass
+        return index, score
 
 
 def _words(texts: Sequence[str], settings: LexicalSettings) -> list[list[str]]:

@@ -1,10 +1,12 @@
 """A plan: an ordered list of steps, given as data, so that retrieval systems differ by tables and not by code."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import Field, dataclass, fields
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from transforms.errors import NotFoundError, UsageError
+from transforms.retrieve.expand import Expand
+from transforms.retrieve.filter import Filter
 from transforms.retrieve.fuse import SCALED, FuseRrf, FuseWeighted
 from transforms.retrieve.pack import Pack
 from transforms.retrieve.rank import Rank
@@ -12,7 +14,11 @@ from transforms.retrieve.rerank import Rerank
 from transforms.retrieve.reranker import check_reranker
 from transforms.retrieve.search import Search, Step
 from transforms.retrieve.seed import SeedDense, SeedLexical
+from transforms.retrieve.seed_plain import SeedGold, SeedRandom, SeedTime
 from transforms.retrieve.seed_tokens import SeedMulti, SeedSparse
+from transforms.retrieve.settings import checked_settings, settings_of
+from transforms.retrieve.show import Merge, Project, Show
+from transforms.retrieve.swap import Swap
 
 StepTable = Mapping[str, Any]
 
@@ -21,14 +27,25 @@ STEPS: dict[str, type[Any]] = {
     "seed_lexical": SeedLexical,
     "seed_sparse": SeedSparse,
     "seed_multi": SeedMulti,
+    "seed_random": SeedRandom,
+    "seed_gold": SeedGold,
+    "seed_time": SeedTime,
     "fuse_weighted": FuseWeighted,
     "fuse_rrf": FuseRrf,
+    "filter": Filter,
     "rank": Rank,
+    "expand": Expand,
     "rerank": Rerank,
+    "show": Show,
+    "merge": Merge,
+    "project": Project,
+    "swap": Swap,
     "pack": Pack,
 }
 _NAMES = {step: name for name, step in STEPS.items()}
-_STAGES = ("seed", "fuse", "rank", "rerank", "pack")
+_STAGES = ("seed", "fuse", "filter", "rank", "expand", "rerank", "show", "swap", "pack")
+# Stages of which a plan has one step or none.
+_AT_MOST_ONE = ("filter", "expand", "rerank", "show", "swap")
 
 # The plans that need no study file; a study may declare its own beside them.
 PLANS: dict[str, list[dict[str, Any]]] = {
@@ -48,6 +65,11 @@ PLANS: dict[str, list[dict[str, Any]]] = {
     ],
     "dense": [{"step": "seed_dense"}, {"step": "rank"}, {"step": "pack"}],
     "lexical": [{"step": "seed_lexical"}, {"step": "rank"}, {"step": "pack"}],
+    # Bounds: what chance gives, the gold turns alone, the most recent units in the order of the source, the question alone.
+    "random": [{"step": "seed_random"}, {"step": "rank"}, {"step": "pack"}],
+    "gold": [{"step": "seed_gold"}, {"step": "rank"}, {"step": "pack", "order": "time"}],
+    "full": [{"step": "seed_time"}, {"step": "rank"}, {"step": "pack", "order": "time"}],
+    "nothing": [{"step": "seed_random"}, {"step": "rank", "candidates": 0}, {"step": "pack", "most": 0}],
 }
 
 
@@ -73,9 +95,67 @@ class Plan:
         """The rerankers that it asks."""
         return tuple(step.model for step in self.steps if isinstance(step, Rerank))
 
+    @property
+    def reads(self) -> frozenset[str]:
+        """The tables that it reads beside units: 'provenance', 'turns', 'links', 'evidence'."""
+        return frozenset[str]().union(*(step.reads for step in self.steps))
+
+    @property
+    def needs_provenance(self) -> bool:
+        """Whether the store must know the turns behind each unit."""
+        return "provenance" in self.reads
+
+    @property
+    def needs_turns(self) -> bool:
+        """Whether the store must hold the conversation itself."""
+        return "turns" in self.reads
+
+    @property
+    def needs_links(self) -> bool:
+        """Whether the store must hold the links between units."""
+        return "links" in self.reads
+
+    @property
+    def needs_evidence(self) -> bool:
+        """Whether the gold turns of the questions must be there."""
+        return "evidence" in self.reads
+
+    @property
+    def label_sets(self) -> tuple[str, ...]:
+        """Whose gold turns it looks for."""
+        return tuple(step.label_set for step in self.steps if isinstance(step, SeedGold))
+
+    @property
+    def expand(self) -> Expand | None:
+        """The step that follows links."""
+        return next((step for step in self.steps if isinstance(step, Expand)), None)
+
+    @property
+    def swap(self) -> Swap | None:
+        """The step that shows each question another one's context."""
+        return next((step for step in self.steps if isinstance(step, Swap)), None)
+
+    @property
+    def only_new(self) -> Literal["", "spans", "turns"]:
+        """Whether a unit shows only what no better one has shown; see `View`."""
+        kinds = {type(step) for step in self.steps}
+        return "spans" if Merge in kinds else "turns" if Project in kinds else ""
+
+    def with_reranker(self, model: str) -> "Plan":
+        """The plan with this model in its rerank step; 'none' takes the step out.
+
+        Raises:
+            NotFoundError: there is no such reranker.
+        """
+        if model == "none":
+            return replace(self, steps=tuple(step for step in self.steps if not isinstance(step, Rerank)))
+        check_reranker(model)
+        steps = (replace(step, model=model) if isinstance(step, Rerank) else step for step in self.steps)
+        return replace(self, steps=tuple(steps))
+
     def tables(self) -> list[dict[str, Any]]:
         """The plan as data, every default filled in; a setting that is left out by default stays out."""
-        return [{"step": _NAMES[type(step)], **_settings(step)} for step in self.steps]
+        return [{"step": _NAMES[type(step)], **settings_of(step)} for step in self.steps]
 
     def run(self, search: Search) -> Search:
         """The search with every step done."""
@@ -118,52 +198,15 @@ def _parse_step(where: str, table: StepTable) -> Step:
             f"{where}: step={table['step']!r} does not exist: allowed are {', '.join(sorted(STEPS))}", hint=_HINT
         )
     kind = STEPS[table["step"]]
-    settings = {field.name: field for field in fields(kind)}
-    given = {key: value for key, value in table.items() if key != "step"}
-    if unknown := sorted(given.keys() - settings.keys()):
-        allowed = ", ".join(sorted(settings)) or "none"
-        raise UsageError(f"{where}: setting={unknown[0]!r} is unknown: allowed are {allowed}", hint=_HINT)
-    for key, value in given.items():
-        given[key] = _checked(where, settings[key], value)
+    given = checked_settings(where, kind, {key: value for key, value in table.items() if key != "step"}, _HINT)
     step: Step = kind(**given)
     if isinstance(step, Rerank):
         check_reranker(step.model)
     return step
 
 
-def _checked(where: str, setting: Field[Any], value: Any) -> Any:
-    """A setting's value in its type: one of some texts, any text, a whole number, yes or no, or a number."""
-    options = setting.metadata.get("allowed")
-    if options:
-        fits, allowed = value in options, f"allowed are {', '.join(options)}"
-    elif setting.type is str:
-        fits, allowed = isinstance(value, str) and bool(value.strip()), "a text is allowed"
-    elif setting.type is bool:
-        fits, allowed = isinstance(value, bool), "true or false is allowed"
-    elif setting.type is int:
-        whole = isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer()
-        fits, allowed = whole and 0 < value < _MOST, "a whole number, 1 or more, is allowed"
-        value = int(value) if fits else value
-    else:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        fits, allowed = number and 0 <= value < float("inf"), "a number, 0 or more, is allowed"
-        value = float(value) if fits else value
-    if not fits:
-        raise UsageError(f"{where}: {setting.name}={value!r}: {allowed}", hint=_HINT)
-    return value
-
-
-def _settings(step: Step) -> dict[str, Any]:
-    """A step's settings; those that are optional and not given are none of them."""
-    return {
-        setting.name: getattr(step, setting.name)
-        for setting in fields(step)  # type: ignore[arg-type]
-        if not (setting.metadata.get("optional") and getattr(step, setting.name) is None)
-    }
-
-
 def _check_order(name: str, steps: Sequence[Step]) -> None:
-    stages = [step.stage for step in steps]
+    stages: list[str] = [step.stage for step in steps]
     seeds = [_NAMES[type(step)] for step in steps if step.stage == "seed"]
     problem = ""
     if stages != sorted(stages, key=_STAGES.index):
@@ -172,14 +215,17 @@ def _check_order(name: str, steps: Sequence[Step]) -> None:
         problem = f"seeds are {', '.join(seeds) or 'none'}"
     elif stages.count("rank") != 1 or stages.count("pack") != 1:
         problem = f"it has rank steps={stages.count('rank')} and pack steps={stages.count('pack')}"
-    elif stages.count("rerank") > 1:
-        problem = f"it has rerank steps={stages.count('rerank')}"
+    elif repeated := [stage for stage in _AT_MOST_ONE if stages.count(stage) > 1]:
+        problem = f"it has {repeated[0]} steps={stages.count(repeated[0])}"
     elif stages.count("fuse") != int(len(seeds) > 1):
         problem = f"it has seeds={len(seeds)} and fuse steps={stages.count('fuse')}"
+    elif any(step == Filter() for step in steps):
+        problem = "its filter has no setting and keeps everything"
     if problem:
         raise UsageError(
             f"plan={name!r}: {problem}; allowed are one or more different seeds, one fuse if there are several seeds, "
-            "one rank, at most one rerank, one pack, in this order",
+            "at most one filter, one rank, at most one each of expand, rerank, show (or merge, or project) and swap, one "
+            "pack, in this order",
             hint=_HINT,
         )
     for step in steps:
@@ -189,6 +235,11 @@ def _check_order(name: str, steps: Sequence[Step]) -> None:
 
 def _check_weights(name: str, step: FuseWeighted, seeds: Collection[str]) -> None:
     """Refuse a seed without a weight, and a weight without its seed: either would go without a word."""
+    if other := sorted(set(seeds) - set(SCALED)):
+        raise UsageError(
+            f"plan={name!r}: fuse_weighted has no weight for seed_{other[0]}: it weighs {', '.join(SCALED)}",
+            hint="fuse_rrf adds ranks of any seeds",
+        )
     for part in SCALED:
         weight = getattr(step, part)
         if part in seeds and weight is None:
@@ -200,5 +251,4 @@ def _check_weights(name: str, step: FuseWeighted, seeds: Collection[str]) -> Non
             raise UsageError(f"plan={name!r}: fuse_weighted weighs {part}, and no step seeds it", hint=_HINT)
 
 
-_MOST = 2**31
 _HINT = "mend the study, or start from a built-in plan: " + ", ".join(PLANS)

@@ -11,7 +11,7 @@ from transforms.retrieve.search import Search
 
 @dataclass(frozen=True, slots=True)
 class Rerank:
-    """Show the first `pool` units of each question to a reranker, and order these by its score, ties by unit_id.
+    """Show the first `pool` candidates of each question to a reranker, and order these by its score, ties by unit_id.
 
     Attributes:
         model: NAME or NAME@CHECKPOINT, see `transforms.retrieve.reranker`.
@@ -22,6 +22,7 @@ class Rerank:
     """
 
     stage: ClassVar[Literal["rerank"]] = "rerank"
+    reads: ClassVar[frozenset[str]] = frozenset()
     model: str = "bge-reranker-v2-m3"
     pool: int = 30
     text: str = field(default="show", metadata={"allowed": ("show", "key")})
@@ -35,21 +36,23 @@ class Rerank:
             NotFoundError: the reranker, or its weights, are not here; there is no other order to fall back to.
         """
         assert search.order is not None
-        questions, units = len(search.texts), len(search.store)
-        pool = min(self.pool, units)
-        scores = np.full((questions, units), np.nan)
+        assert search.listed is not None
+        scores = np.full(search.order.shape, np.nan)
         reranker = load_reranker(self.model)
-        if not questions or not pool:
+        pool = np.minimum(self.pool, search.listed)
+        if not pool.any():
             return replace(search, rerank=scores)
         texts = search.store.units[f"{self.text}_text"].to_pylist()
-        # By unit_id, as the store is sorted, so that a stable sort below leaves ties in that order.
-        shown = np.sort(search.order[:, :pool], axis=1)
-        pairs = [(search.texts[question], texts[unit]) for question, row in enumerate(shown) for unit in row]
+        question = np.repeat(np.arange(len(pool)), pool)
+        rank = np.arange(len(question)) - np.repeat(np.cumsum(pool) - pool, pool)
+        unit = search.order[question, rank]
+        pairs = [
+            (search.texts[asked], texts[shown]) for asked, shown in zip(question.tolist(), unit.tolist(), strict=True)
+        ]
         made = reranker.score(pairs, max_length=self.max_length)
-        stored = made.normalised if self.normalise else made.logits.astype(np.float64)
-        np.put_along_axis(scores, shown, stored.reshape(questions, pool), axis=1)
-        # By the model's own scores: the sigmoid would make ties of the best ones.
-        best = np.argsort(-made.logits.reshape(questions, pool), axis=1, kind="stable")
+        scores[question, unit] = made.normalised if self.normalise else made.logits.astype(np.float64)
+        # By the model's own scores, since the sigmoid would make ties of the best ones; then by unit_id, as units stand.
+        best = np.lexsort((unit, -made.logits, question))
         order = search.order.copy()
-        order[:, :pool] = np.take_along_axis(shown, best, axis=1)
+        order[question, rank] = unit[best]
         return replace(search, order=order, rerank=scores, rerank_cut=made.cut)

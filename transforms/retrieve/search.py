@@ -6,13 +6,19 @@ from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from transforms.errors import UsageError
 from transforms.retrieve.outputs import Outputs
+from transforms.retrieve.shown import Shown
 from transforms.retrieve.store import Store
+from transforms.retrieve.view import View
 
 Matrix = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int64]
+Chosen = npt.NDArray[np.bool_]
 CutoffKind = Literal["tokens", "k"]
+Stage = Literal["seed", "fuse", "filter", "rank", "expand", "rerank", "show", "swap", "pack"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,36 +38,57 @@ class Search:
     """What a step is given and gives on; a step returns a changed copy.
 
     Attributes:
-        texts: the questions, m of them.
+        questions: rows of the questions schema, m of them.
+        texts: what they ask.
         vectors: what an embedder gave of the questions. None: not embedded.
-        unit_costs: shape (n,): what each unit's show_text costs.
+        tokeniser: what counts the budget.
+        evidence: rows of the evidence schema, of these questions. None: not read.
+        alone: whether nothing else is asked of the conversation.
         parts: by scorer, shape (m, n): what a seed step gave each unit, NaN where it could not score it.
         score: shape (m, n): what units are ranked by.
-        order: shape (m, n): positions of units in the store, best first.
+        sought: shape (m, n): the only units that a seed step looks for. None: all.
+        allowed: shape (m, n): the units that a filter leaves. None: all.
+        order: shape (m, n): positions of units in the store, best first; candidates stand before all others.
+        listed: shape (m,): how many ranks are candidates; a unit beyond them is neither kept nor shown.
         rerank: shape (m, n): what a reranker gave the units that it was shown, NaN elsewhere. None: it had no part.
         rerank_cut: how many pairs were longer than the reranker's longest input.
+        view: which text of a unit is shown, and whether only what is new of it.
         leading: by cutoff, shape (m,): how many leading ranks a context holds.
+        shown: what those ranks show.
     """
 
     store: Store
+    questions: pa.Table
     texts: Sequence[str]
     vectors: Outputs | None
-    unit_costs: npt.NDArray[np.int64]
+    tokeniser: str
     cutoffs: Cutoffs
+    evidence: pa.Table | None = None
+    alone: bool = False
     parts: Mapping[str, Matrix] = field(default_factory=dict)
     score: Matrix | None = None
-    order: npt.NDArray[np.int64] | None = None
+    sought: Chosen | None = None
+    allowed: Chosen | None = None
+    order: Whole | None = None
+    listed: Whole | None = None
     rerank: Matrix | None = None
     rerank_cut: int = 0
-    leading: Mapping[tuple[CutoffKind, int], npt.NDArray[np.int64]] = field(default_factory=dict)
+    view: View = field(default_factory=View)
+    leading: Mapping[tuple[CutoffKind, int], Whole] = field(default_factory=dict)
+    shown: Shown | None = None
 
 
 class Step(Protocol):
     """One step of a plan: its fields are its settings, `stage` says where in a plan it may stand."""
 
     @property
-    def stage(self) -> Literal["seed", "fuse", "rank", "rerank", "pack"]:
+    def stage(self) -> Stage:
         """The stage that the step belongs to."""
+        ...
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The tables that it reads beside units: provenance, turns, links, evidence."""
         ...
 
     def apply(self, search: Search) -> Search:

@@ -6,9 +6,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from transforms.retrieve.grid import GRID, on_grid
-from transforms.retrieve.lexical import LexicalSettings
+from transforms.retrieve.lexical import LexicalIndex, LexicalSettings
+from transforms.retrieve.lexical_okapi import OkapiIndex
 from transforms.retrieve.outputs import Vectors
 from transforms.retrieve.search import Matrix, Search, needed
+from transforms.retrieve.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,7 @@ class SeedDense:
     """Exact cosine of question and unit; NaN where either has no vector, 0 where a vector is all zeros."""
 
     stage: ClassVar[Literal["seed"]] = "seed"
+    reads: ClassVar[frozenset[str]] = frozenset()
     output: ClassVar[str] = "dense"
 
     def apply(self, search: Search) -> Search:
@@ -32,17 +35,30 @@ class SeedDense:
 
 @dataclass(frozen=True, slots=True)
 class SeedLexical:
-    """BM25 of question and key_text over the units of the conversation."""
+    """BM25 of question and key_text over the units of the conversation.
+
+    Attributes:
+        copies: how often each key_text is counted; the published study counted the text of a chunk twice.
+        formula: 'lucene' as bm25s has it; 'okapi' is rank_bm25's BM25Okapi, with words of its own whatever the language.
+    """
 
     stage: ClassVar[Literal["seed"]] = "seed"
+    reads: ClassVar[frozenset[str]] = frozenset()
     language: str = field(default="english", metadata={"allowed": ("english", "other")})
     k1: float = 1.5
     b: float = 0.75
+    copies: int = field(default=1, metadata={"optional": True})
+    formula: str = field(default="lucene", metadata={"allowed": ("lucene", "okapi"), "optional": True})
 
     def apply(self, search: Search) -> Search:
         """Add the part 'lexical'."""
-        index = search.store.lexical_index(LexicalSettings(language=self.language, k1=self.k1, b=self.b))
-        return replace(search, parts={**search.parts, "lexical": index.scores(search.texts)})
+        return replace(search, parts={**search.parts, "lexical": self._index(search.store).scores(search.texts)})
+
+    def _index(self, store: Store) -> LexicalIndex | OkapiIndex:
+        if self.formula == "okapi":
+            key = ("okapi", self.k1, self.b, self.copies)
+            return store.once(key, lambda: OkapiIndex.build(store.key_texts(self.copies), k1=self.k1, b=self.b))
+        return store.lexical_index(LexicalSettings(language=self.language, k1=self.k1, b=self.b), self.copies)
 
 
 def cosines(questions: Vectors, units: Vectors) -> Matrix:

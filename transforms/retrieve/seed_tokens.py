@@ -23,6 +23,7 @@ class SeedSparse:
     """
 
     stage: ClassVar[Literal["seed"]] = "seed"
+    reads: ClassVar[frozenset[str]] = frozenset()
     output: ClassVar[str] = "sparse"
 
     def apply(self, search: Search) -> Search:
@@ -44,6 +45,7 @@ class SeedMulti:
     """
 
     stage: ClassVar[Literal["seed"]] = "seed"
+    reads: ClassVar[frozenset[str]] = frozenset()
     output: ClassVar[str] = "multi"
 
     def apply(self, search: Search) -> Search:

@@ -1,7 +1,9 @@
 """What is searched: the units of one conversation as columns, with what every cell needs of them computed once."""
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,10 @@ import pyarrow.compute as pc
 from transforms.errors import NotFoundError, UsageError
 from transforms.retrieve.lexical import LexicalIndex, LexicalSettings
 from transforms.retrieve.outputs import Outputs, Vectors, as_outputs, outputs_from
+from transforms.retrieve.sources import Record, Sources, record_of, sources_of
 from transforms.score.content_tokens import Language, content_tokens_of
+
+T = TypeVar("T")
 
 UNIT_TOKENS = pa.schema(
     [
@@ -23,6 +28,15 @@ UNIT_TOKENS = pa.schema(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Distinct content tokens of some texts: vocabulary in code point order, offsets (texts + 1,), token numbers."""
+
+    vocabulary: pa.StringArray
+    offsets: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int64]
+
+
 @dataclass(frozen=True, eq=False)
 class Store:
     """The units of one conversation, sorted by unit_id so that a stable sort breaks ties as the metrics ask.
@@ -31,41 +45,80 @@ class Store:
         units: rows of the units schema, of one conversation and one or more representations.
         vectors: what an embedder gave of the units, aligned with them. None: not embedded.
         language: 'english' or 'other': how content tokens are stemmed.
-        indexes: lexical indexes by their settings, filled when a plan first needs one.
+        provenance, turns, links: rows of these tables, of the conversation, turns by ordinal. None: not read.
+        kept: what is made of them once, by what it is: indexes, costs, texts.
     """
 
     units: pa.Table
     vectors: Outputs | None = None
     language: Language = "english"
-    indexes: dict[LexicalSettings, LexicalIndex] = field(default_factory=dict)
+    provenance: pa.Table | None = None
+    turns: pa.Table | None = None
+    links: pa.Table | None = None
+    kept: dict[Hashable, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.units.num_rows
 
-    def lexical_index(self, settings: LexicalSettings) -> LexicalIndex:
-        """The BM25 index of every key_text under these settings, built when first asked for."""
-        if settings not in self.indexes:
-            self.indexes[settings] = LexicalIndex.build(self.units["key_text"].to_pylist(), settings)
-        return self.indexes[settings]
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made when first asked for under this key."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        made: T = self.kept[key]
+        return made
+
+    def lexical_index(self, settings: LexicalSettings, copies: int = 1) -> LexicalIndex:
+        """The BM25 index of every key_text under these settings, each text counted `copies` times."""
+        return self.once((settings, copies), lambda: LexicalIndex.build(self.key_texts(copies), settings))
+
+    def key_texts(self, copies: int = 1) -> list[str]:
+        """What is searched of each unit, `copies` times in a row."""
+        return ["\n".join([text] * copies) for text in self.units["key_text"].to_pylist()]
 
     @cached_property
-    def content_tokens(self) -> tuple[pa.StringArray, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Distinct content tokens of each show_text: vocabulary in code point order, offsets (n + 1,), token numbers."""
-        lists = content_tokens_of(self.units["show_text"], language=self.language, distinct=True)
-        coded = pc.dictionary_encode(lists.values)
-        order = pc.sort_indices(coded.dictionary).to_numpy()
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
-        numbers = rank[coded.indices.to_numpy()] if len(order) else np.empty(0, np.int64)
-        return coded.dictionary.take(pa.array(order)), lists.offsets.to_numpy().astype(np.int64), numbers
+    def sources(self) -> Sources:
+        """The turns that each unit comes from.
+
+        Raises:
+            UsageError: its provenance was not read.
+        """
+        return sources_of(self.units["unit_id"], self.needed("provenance"))
+
+    @cached_property
+    def record(self) -> Record:
+        """The conversation itself.
+
+        Raises:
+            UsageError: its turns were not read.
+        """
+        return record_of(self.needed("turns"))
+
+    def needed(self, table: str) -> pa.Table:
+        """A table that a step reads beside units.
+
+        Raises:
+            UsageError: it was not read.
+        """
+        held: pa.Table | None = getattr(self, table)
+        if held is None:
+            raise UsageError(
+                f"a step of the plan needs {table}, and the store was opened without: of one conversation they are allowed",
+                hint="memlake study run STUDY reads them for every conversation",
+            )
+        return held
+
+    @cached_property
+    def content_tokens(self) -> Coded:
+        """Distinct content tokens of each show_text."""
+        return coded_tokens(self.units["show_text"], self.language)
 
     @cached_property
     def unit_tokens(self) -> pa.Table:
         """UNIT_TOKENS: every distinct content token that a representation keeps of this conversation."""
-        vocabulary, offsets, numbers = self.content_tokens
-        unit = np.repeat(np.arange(len(self)), np.diff(offsets))
+        coded = self.content_tokens
+        unit = np.repeat(np.arange(len(self)), np.diff(coded.offsets))
         tokens = self.units.select(["corpus", "representation", "conversation_id"]).take(unit)
-        tokens = tokens.append_column(UNIT_TOKENS.field("token"), vocabulary.take(pa.array(numbers)))
+        tokens = tokens.append_column(UNIT_TOKENS.field("token"), coded.vocabulary.take(pa.array(coded.numbers)))
         return (
             tokens.group_by(UNIT_TOKENS.names, use_threads=False)
             .aggregate([])
@@ -74,7 +127,26 @@ class Store:
         )
 
 
-def open_store(units: pa.Table, *, vectors: Vectors | Outputs | None = None, language: Language = "english") -> Store:
+def coded_tokens(texts: pa.Array | pa.ChunkedArray, language: Language) -> Coded:
+    """Distinct content tokens of each text."""
+    lists = content_tokens_of(texts, language=language, distinct=True)
+    coded = pc.dictionary_encode(lists.values)
+    order = pc.sort_indices(coded.dictionary).to_numpy()
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    numbers = rank[coded.indices.to_numpy()] if len(order) else np.empty(0, np.int64)
+    return Coded(coded.dictionary.take(pa.array(order)), lists.offsets.to_numpy().astype(np.int64), numbers)
+
+
+def open_store(
+    units: pa.Table,
+    *,
+    vectors: Vectors | Outputs | None = None,
+    language: Language = "english",
+    provenance: pa.Table | None = None,
+    turns: pa.Table | None = None,
+    links: pa.Table | None = None,
+) -> Store:
     """Sort the units of one conversation, and their vectors with them, by unit_id.
 
     Args:
@@ -82,6 +154,7 @@ def open_store(units: pa.Table, *, vectors: Vectors | Outputs | None = None, lan
         vectors: outputs of the units, aligned with them; or vectors alone, shape (units, dimension), rows of NaN where a
             unit has none.
         language: how content tokens are stemmed.
+        provenance, turns, links: rows of the conversation, for plans that need them; those of other units do no harm.
 
     Raises:
         UsageError: the units are of several conversations, or the vectors are not one a unit.
@@ -100,7 +173,14 @@ def open_store(units: pa.Table, *, vectors: Vectors | Outputs | None = None, lan
     order = pc.sort_indices(units, sort_keys=[("unit_id", "ascending"), ("representation", "ascending")])
     outputs = as_outputs(vectors)
     aligned = outputs.take(order.to_numpy().astype(np.int64)) if outputs is not None else None
-    return Store(units=units.take(order).combine_chunks(), vectors=aligned, language=language)
+    return Store(
+        units=units.take(order).combine_chunks(),
+        vectors=aligned,
+        language=language,
+        provenance=provenance,
+        turns=None if turns is None else turns.sort_by("ordinal"),
+        links=links,
+    )
 
 
 def align_vectors(units: pa.Table, stored: pa.Table) -> Outputs:

@@ -11,6 +11,7 @@ from transforms.retrieve.search import Cutoffs
 from transforms.retrieve.store import open_store
 
 NONE = [np.nan, np.nan]
+CUTOFFS = [("tokens", 3), ("tokens", 100), ("k", 1), ("k", 2)]
 
 
 def store_of(units, vectors=None):
@@ -23,8 +24,8 @@ def questions_of(*texts):
     return rows_of(QUESTIONS, [{"question_id": f"q{n}", "text": text} for n, text in enumerate(texts)])
 
 
-def cell_of(plan, *, tokens=(), k=(), depth=100, tokeniser="chars4"):
-    return Cell("r", "c1", find_plan(plan), tokeniser, Cutoffs(tuple(tokens), tuple(k)), depth)
+def cell_of(plan, *, tokens=(), k=(), depth=100, tokeniser="chars4", texts=()):
+    return Cell("r", "c1", find_plan(plan), tokeniser, Cutoffs(tuple(tokens), tuple(k)), depth, frozenset(texts))
 
 
 def ranked(found, question="q0"):
@@ -93,7 +94,7 @@ def test_a_context_takes_units_while_their_cost_fits_and_stops_at_the_first_that
         [("a", "aaaaaaaa"), ("b", "bbbbbbbb"), ("c", "c" * 40), ("d", "d")], [[4, 0], [4, 1], [4, 2], [4, 3]]
     )
     found = run_cell(
-        cell_of("dense", tokens=(2, 6, 16, 17, 18), k=(1, 3, 9)),
+        cell_of("dense", tokens=(2, 6, 16, 17, 18), k=(1, 3, 9), texts=[("tokens", 2), ("tokens", 6)]),
         store=store,
         questions=questions_of("?"),
         question_vectors=np.float32([[1, 0]]),
@@ -122,22 +123,25 @@ def test_content_tokens_of_a_context_are_the_union_of_its_units():
         assert context(found, "k", 3, question)["content_tokens"] == ["blue", "car", "green", "red"]
 
 
-def test_a_text_is_kept_for_token_budgets_and_null_for_k_whose_units_the_ranks_tell():
+def test_a_text_is_kept_where_the_cell_says_so_and_content_tokens_everywhere():
     store = store_of([("a", "red cars"), ("b", "a blue car")], [[3, 0], [3, 1]])
     found = run_cell(
-        cell_of("dense", tokens=(100,), k=(1, 2)),
+        cell_of("dense", tokens=(3, 100), k=(1, 2), texts=[("tokens", 100), ("k", 1), ("k", 100)]),
         store=store,
         questions=questions_of("?", "?"),
         question_vectors=np.float32([[1, 0]] * 2),
     )
     for question in ("q0", "q1"):
-        assert context(found, "tokens", 100, question)["text"] == "red cars\na blue car"
-        for k in (1, 2):
-            shown = context(found, "k", k, question)
-            assert (shown["text"], shown["units"]) == (None, k)
-            assert shown["content_tokens"] == [["car", "red"], ["blue", "car", "red"]][k - 1]
-    only_k = run_cell(cell_of("lexical", k=(1,)), store=store, questions=questions_of("car"))
-    assert only_k.contexts["text"].to_pylist() == [None]
+        rows = {(kind, cutoff): context(found, kind, cutoff, question) for kind, cutoff in CUTOFFS}
+        assert {cutoff: row["text"] for cutoff, row in rows.items()} == {
+            ("tokens", 3): None, ("tokens", 100): "red cars\na blue car", ("k", 1): "red cars", ("k", 2): None,
+        }  # fmt: skip
+        assert {cutoff: row["content_tokens"] for cutoff, row in rows.items()} == {
+            ("tokens", 3): ["car", "red"], ("tokens", 100): ["blue", "car", "red"],
+            ("k", 1): ["car", "red"], ("k", 2): ["blue", "car", "red"],
+        }  # fmt: skip
+    none = run_cell(cell_of("lexical", tokens=(9,), k=(1,)), store=store, questions=questions_of("car"))
+    assert none.contexts["text"].to_pylist() == [None] * 2
 
 
 def test_ranks_are_kept_to_the_depth_or_as_deep_as_a_context_needs():
@@ -149,11 +153,12 @@ def test_ranks_are_kept_to_the_depth_or_as_deep_as_a_context_needs():
 
 
 def test_no_units_give_empty_contexts_and_no_ranks():
-    found = run_cell(
-        cell_of("lexical", tokens=(9,), k=(2,)), store=open_store(UNITS.empty()), questions=questions_of("?", "!")
-    )
+    cell = cell_of("lexical", tokens=(9,), k=(2,), texts=[("tokens", 9)])
+    found = run_cell(cell, store=open_store(UNITS.empty()), questions=questions_of("?", "!"))
     assert found.retrievals.num_rows == 0
     assert [(row["units"], row["text"]) for row in found.contexts.to_pylist()] == [(0, "")] * 2 + [(0, None)] * 2
+    assert found.contexts["store_share"].null_count == 4
+    assert np.isnan(found.reached).all()
 
 
 def test_no_questions_give_empty_tables_of_the_schemas():
@@ -184,7 +189,7 @@ def test_every_question_of_many_gets_what_it_gets_alone(monkeypatch):
     monkeypatch.setattr("transforms.retrieve.cell._BLOCK", 25)
     monkeypatch.setattr("transforms.retrieve.context._MAX_BYTES", 64)
     store = store_of([(f"u{n:02}", f"fact{n % 5} about thing{n % 3}") for n in range(12)])
-    cell = cell_of("lexical", tokens=(20, 40), k=(1, 5))
+    cell = cell_of("lexical", tokens=(20, 40), k=(1, 5), texts=[("tokens", 20), ("tokens", 40), ("k", 5)])
     texts = [f"fact{n % 5} thing{n % 4}" for n in range(9)]
     together = run_cell(cell, store=store, questions=questions_of(*texts))
     for place in range(9):

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from transforms.retrieve.lexical import LexicalIndex, LexicalSettings
 
@@ -40,3 +41,24 @@ def test_units_without_a_word_score_zero():
     assert scores([], ["dog"]).shape == (1, 0)
     assert scores(["", "the a"], ["dog"]).tolist() == [[0.0, 0.0]]
     assert scores(TEXTS, []).shape == (0, 4)
+
+
+@pytest.mark.parametrize("k", [0, 1, 3, 80])
+def test_the_top_units_are_those_of_all_scores_with_ties_by_position(k):
+    generator = np.random.default_rng(4)
+    texts = [" ".join(generator.choice(["stone", "river", "lamp", "gate", "wall"], 3)) for _ in range(60)]
+    questions = ["river stone", "lamp lamp", "nothing", "", "gate wall river stone", *["wall"] * 70]
+    index = LexicalIndex.build(texts, LexicalSettings())
+    found, score = index.top(questions, k)
+    assert found.shape == score.shape == (len(questions), k)
+    for row, scores in enumerate(index.scores(questions).astype(np.float32)):
+        best = np.argsort(-scores, kind="stable")[:k]
+        best = best[scores[best] > 0]
+        assert found[row, : len(best)].tolist() == best.tolist()
+        assert score[row, : len(best)].tolist() == scores[best].tolist()
+        assert (found[row, len(best) :] == -1).all()
+        assert np.isnan(score[row, len(best) :]).all()
+
+
+def test_there_is_no_top_of_units_without_a_word():
+    assert LexicalIndex.build(["", "the"], LexicalSettings()).top(["dog"], 2)[0].tolist() == [[-1, -1]]

@@ -33,8 +33,48 @@ def test_a_plan_says_which_outputs_and_rerankers_it_needs():
     }  # fmt: skip
 
 
+def test_a_plan_says_which_tables_it_reads_beside_units():
+    reads = {name: sorted(find_plan(name).reads) for name in PLANS}
+    beside = {"gold": ["evidence", "provenance"], "full": ["provenance"]}
+    assert reads == {name: beside.get(name, []) for name in PLANS}
+    seed, rank, pack = {"step": "seed_lexical"}, *END
+    steps = [
+        seed, {"step": "filter", "speaker": "named"}, rank, {"step": "expand", "relations": ["similar"]},
+        {"step": "project"}, {"step": "swap"}, {"step": "pack", "order": "time", "most": 0},
+    ]  # fmt: skip
+    plan = parse_plan("p", steps)
+    assert plan.reads == {"provenance", "turns", "links"}
+    assert (plan.needs_links, plan.needs_turns, plan.needs_provenance, plan.needs_evidence) == (True, True, True, False)
+    assert (plan.expand.relations, plan.only_new, plan.swap.seed) == (("similar",), "turns", 0)
+    assert parse_plan("p", plan.tables()) == plan
+    assert not parse_plan("p", [seed, {"step": "filter", "kinds": ["chunk"]}, rank, pack]).reads
+    assert parse_plan("p", [{"step": "seed_gold", "label_set": "corrected"}, rank, pack]).label_sets == ("corrected",)
+
+
+def test_a_plan_takes_another_reranker_or_none():
+    plan = parse_plan("p", [{"step": "seed_lexical"}, END[0], {"step": "rerank", "pool": 9}, END[1]])
+    other = plan.with_reranker("bge-reranker-base")
+    assert other.rerankers == ("bge-reranker-base",)
+    assert other.tables()[2]["pool"] == 9
+    assert [table["step"] for table in plan.with_reranker("none").tables()] == ["seed_lexical", "rank", "pack"]
+    assert find_plan("lexical").with_reranker("bge-reranker-base") == find_plan("lexical")
+    with pytest.raises(NotFoundError, match="no reranker is named 'bge'"):
+        plan.with_reranker("bge")
+
+
 def test_settings_that_came_later_leave_the_tables_of_older_plans_as_they_were():
-    assert find_plan("hybrid").tables()[2] == {"step": "fuse_weighted", "dense": 0.7, "lexical": 0.3}
+    assert find_plan("hybrid").tables() == [
+        {"step": "seed_dense"},
+        {"step": "seed_lexical", "language": "english", "k1": 1.5, "b": 0.75},
+        {"step": "fuse_weighted", "dense": 0.7, "lexical": 0.3},
+        {"step": "rank"},
+        {"step": "pack"},
+    ]
+    plan = parse_plan("p", [{"step": "seed_lexical", "copies": 2}, {"step": "rank", "candidates": 0}, END[1]])
+    assert plan.tables()[:2] == [
+        {"step": "seed_lexical", "language": "english", "k1": 1.5, "b": 0.75, "copies": 2},
+        {"step": "rank", "candidates": 0},
+    ]
 
 
 RERANK = [{"step": "seed_lexical"}, {"step": "rank"}]
@@ -44,8 +84,12 @@ TWO = [{"step": "seed_dense"}, {"step": "seed_sparse"}]
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ([{"step": "seed_lexical", "k2": 1}, *END], r"step 1: setting='k2' is unknown: allowed are b, k1, language"),
-        ([{"step": "rank", "depth": 1}], "setting='depth' is unknown: allowed are none"),
+        (
+            [{"step": "seed_lexical", "k2": 1}, *END],
+            r"step 1: setting='k2' is unknown: allowed are b, copies, formula, k1",
+        ),
+        ([{"step": "rank", "depth": 1}], "setting='depth' is unknown: allowed are above, candidates"),
+        ([{"step": "seed_dense", "k": 1}, *END], "setting='k' is unknown: allowed are none"),
         ([{"step": "seed_lexical", "k1": "big"}, *END], "k1='big': a number, 0 or more, is allowed"),
         ([{"step": "seed_lexical", "k1": True}, *END], "k1=True: a number"),
         ([{"step": "seed_lexical", "k1": -1}, *END], "k1=-1: a number, 0 or more"),
@@ -71,6 +115,27 @@ TWO = [{"step": "seed_dense"}, {"step": "seed_sparse"}]
         ([*RERANK, {"step": "rerank", "text": "raw"}, {"step": "pack"}], "text='raw': allowed are show, key"),
         ([*RERANK, {"step": "rerank", "model": "reranker@a/b/c"}, {"step": "pack"}], "neither a path"),
         ([*RERANK, {"step": "rerank", "model": "bge-m3"}, {"step": "pack"}], "no reranker is named 'bge-m3'"),
+        ([*RERANK, {"step": "merge"}, {"step": "project"}, {"step": "pack"}], "it has show steps=2"),
+        ([*RERANK, {"step": "expand"}, {"step": "expand"}, {"step": "pack"}], "it has expand steps=2"),
+        ([*RERANK, {"step": "swap"}, {"step": "show"}, {"step": "pack"}], "in the order seed, rank, swap, show, pack"),
+        (
+            [*RERANK, {"step": "rerank"}, {"step": "expand"}, {"step": "pack"}],
+            "in the order seed, rank, rerank, expand",
+        ),
+        ([*RERANK, {"step": "filter", "kinds": ["x"]}, {"step": "pack"}], "in the order seed, rank, filter, pack"),
+        ([RERANK[0], {"step": "filter"}, *END], "its filter has no setting"),
+        ([RERANK[0], {"step": "filter", "kinds": "x"}, *END], "kinds='x': a list of texts, each once"),
+        ([RERANK[0], {"step": "filter", "kinds": ["x", "x"]}, *END], "a list of texts, each once"),
+        ([RERANK[0], {"step": "filter", "kinds": [1]}, *END], "a list of texts"),
+        ([RERANK[0], {"step": "filter", "speaker": "Ann"}, *END], "speaker='Ann': allowed are named"),
+        ([RERANK[0], {"step": "filter", "time": True}, *END], "time=True: allowed are until_asked"),
+        ([RERANK[0], {"step": "rank", "candidates": -1}, END[1]], "candidates=-1: a whole number, 0 or more"),
+        ([RERANK[0], {"step": "rank", "above": "0"}, END[1]], "above='0': a number, 0 or more"),
+        ([*RERANK, {"step": "expand", "hops": 0}, {"step": "pack"}], "hops=0: a whole number, 1 or more"),
+        ([*RERANK, {"step": "pack", "order": "rank"}], "order='rank': allowed are score, time, random"),
+        ([*RERANK, {"step": "pack", "most": 1.5}], "most=1.5: a whole number, 0 or more"),
+        ([{"step": "seed_lexical", "formula": "bm25+"}, *END], "formula='bm25.': allowed are lucene, okapi"),
+        ([*TWO[:1], {"step": "seed_time"}, {"step": "fuse_weighted"}, *END], "no weight for seed_time"),
         ([*TWO, {"step": "fuse_weighted"}, *END], "fuse_weighted gives seed_sparse no weight"),
         ([*TWO, {"step": "fuse_weighted", "sparse": 1, "multi": 1}, *END], "weighs multi, and no step seeds it"),
     ],
@@ -82,8 +147,11 @@ def test_a_plan_that_cannot_run_is_refused_and_says_why(steps, message):
 
 def test_an_unknown_step_or_plan_is_refused_with_the_names_there_are():
     with pytest.raises(
-        NotFoundError, match=r"plan='p' step 1: step='seed_sparce' does not exist: allowed are fuse_rrf"
+        NotFoundError, match=r"plan='p' step 1: step='seed_sparce' does not exist: allowed are expand, filter, fuse_rrf"
     ):
         parse_plan("p", [{"step": "seed_sparce"}, *END])
-    with pytest.raises(NotFoundError, match="plan='hybird' does not exist: built in are dense, hybrid, lexical, rrf"):
+    with pytest.raises(
+        NotFoundError,
+        match="plan='hybird' does not exist: built in are dense, full, gold, hybrid, lexical, nothing, random, rrf",
+    ):
         find_plan("hybird")

@@ -1,7 +1,10 @@
 import pyarrow as pa
 import pytest
+from tokenizers import Tokenizer
 
+from transforms.embed.static import TOKENIZER, wheel_file
 from transforms.errors import NotFoundError
+from transforms.llm.tokens import find_counter
 from transforms.retrieve.tokenisers import costs
 
 
@@ -13,3 +16,20 @@ def test_chars4_counts_a_quarter_of_the_code_points_and_one():
 def test_an_unknown_tokeniser_is_refused_with_the_names_there_are():
     with pytest.raises(NotFoundError, match="'words' does not exist: allowed are chars4"):
         costs("words", pa.chunked_array([["a"]]))
+
+
+def test_llama2_counts_the_tokens_of_its_own_vocabulary_and_at_least_1():
+    texts = ["", "[8 May] Ann: the red cars ran.\n", "漢字 <s> é", "word " * 300]
+    tokenizer = Tokenizer.from_buffer(wheel_file(TOKENIZER))
+    expected = [max(len(tokenizer.encode(text, add_special_tokens=False).ids), 1) for text in texts]
+    assert costs("llama2", pa.array(texts)).tolist() == expected
+    assert costs("llama2", pa.chunked_array([texts[:1], texts[1:]])).tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
+def test_a_vocabulary_that_is_not_on_the_disk_is_refused_and_none_is_taken_in_its_place(name):
+    if find_counter().name == f"tiktoken {name}":
+        pytest.skip(f"tiktoken and {name} are on this disk")
+    with pytest.raises(NotFoundError, match=f"tokeniser='{name}' is not on this disk") as refused:
+        costs(name, pa.array(["a"]))
+    assert "llama2" in refused.value.hint

@@ -6,7 +6,9 @@ import pytest
 from schemas import CELLS
 from transforms.errors import NotFoundError, UsageError
 from transforms.retrieve.search import Cutoffs
-from transforms.retrieve.study import cell_rows, parse_study, read_study
+from transforms.study.cells import cell_rows
+from transforms.study.parse import parse_study, read_study
+from transforms.study.study import Measure, StudyCorpus
 
 SMALL = """
 name = "small"
@@ -22,11 +24,11 @@ plan = "lexical"
 
 def test_a_small_study_takes_the_defaults():
     study = parse_study(SMALL, source="small.toml")
-    assert (study.name, study.corpus, study.embedder, study.tokeniser, study.language) == (
-        "small", "team", "static", "chars4", "english",
-    )  # fmt: skip
+    assert (study.name, study.embedder, study.tokeniser) == ("small", "static", "chars4")
+    assert study.corpora == (StudyCorpus("team", label_sets=(), categories=(), language="english"),)
     assert study.cutoffs == Cutoffs(tokens=(500, 1000))
-    assert (study.depth, study.label_sets, study.categories, study.published) == (100, (), (), ())
+    assert (study.depth, study.published, study.readers, study.judges) == (100, (), {}, ())
+    assert study.headline == Measure("answer_survival_all", "tokens", 1000)
     assert study.embedder_of(study.cells[0]) == ""
 
 
@@ -37,7 +39,7 @@ def test_the_locomo_study_lists_six_representations_under_one_plan():
     ]  # fmt: skip
     assert {cell.plan.name for cell in study.cells} == {"hybrid"}
     assert study.cells[0].plan.tables()[2] == {"step": "fuse_weighted", "dense": 0.7, "lexical": 0.3}
-    assert study.categories == ("1", "2", "3", "4")
+    assert study.corpora[0].categories == ("1", "2", "3", "4")
     assert {number.cell for number in study.published} <= {cell.name for cell in study.cells}
 
 
@@ -45,7 +47,7 @@ def test_rows_of_cells_hold_every_setting_and_equal_settings_hash_alike():
     study = parse_study(
         SMALL + '[[cells]]\nname = "again"\nrepresentations = ["chunks"]\nplan = "lexical"\n', source="s"
     )
-    rows = cell_rows(study, run_id="r", read_snapshot_id="s")
+    rows = cell_rows(study, study.corpora[0], run_id="r", read_snapshot_id="s")
     assert rows.schema == CELLS.schema
     first, second = rows.to_pylist()
     assert first["settings_hash"] == second["settings_hash"]
@@ -58,7 +60,11 @@ def test_rows_of_cells_hold_every_setting_and_equal_settings_hash_alike():
     [
         ('name = "small"', "", "study='s.toml': key='name' is missing"),
         ('name = "small"', 'name = "../up"', "study='../up' is not a name"),
-        ('corpus = "team"', 'corpus = "team"\nbudget = 3', "key='budget' is unknown: allowed are plans, cutoffs, name"),
+        (
+            'corpus = "team"',
+            'corpus = "team"\nbudget = 3',
+            "key='budget' is unknown: allowed are plans, cutoffs, readers",
+        ),
         ("[500, 1000]", "[1000, 500]", r"cutoffs: tokens=\[1000, 500\]: an ascending list of whole numbers"),
         ("[500, 1000]", '["500"]', "an ascending list of whole numbers, 1 or more, each once, is allowed"),
         ("[500, 1000]", "[]", "it has no cutoffs"),
@@ -114,9 +120,9 @@ source = "a paper"
 
 def test_a_published_number_says_of_how_many_questions_and_whose_labels():
     (number,) = parse_study(SMALL + PUBLISHED, source="s").published
-    assert (number.n, number.label_set) == (10, "official")
+    assert (number.n, number.measure) == (10, Measure("mrr", "k", 5))
     (number,) = parse_study(SMALL + PUBLISHED + 'label_set = "corrected"\n', source="s").published
-    assert number.label_set == "corrected"
+    assert number.measure.label_set == "corrected"
     with pytest.raises(UsageError, match="published 1: key='n' is missing"):
         parse_study(SMALL + PUBLISHED.replace("n = 10\n", ""), source="s")
 

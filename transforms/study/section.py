@@ -50,9 +50,15 @@ class Section:
         )
         return tuple(value)
 
-    def number(self, key: str) -> float:
-        """A finite number."""
-        return float(self._get(key, _REQUIRED, _is_number, "a number is"))
+    def number(self, key: str, *, default: Any = _REQUIRED) -> Any:
+        """A finite number, as a float; or the default."""
+        value = self._get(key, default, _is_number, "a number is")
+        return float(value) if _is_number(value) else value
+
+    def truth(self, key: str, *, default: Any = _REQUIRED) -> bool:
+        """True or false."""
+        value: bool = self._get(key, default, lambda value: isinstance(value, bool), "true or false is")
+        return value
 
     def table(self, key: str, *, default: Any = _REQUIRED) -> dict[str, Any]:
         """A table, as it stands."""
@@ -63,9 +69,10 @@ class Section:
         """A list of tables, as they stand."""
         return list(self._get(key, default, lambda value: _is_list(value, _is_table), "a list of tables is"))
 
-    def section(self, key: str) -> "Section":
-        """A table, to be read key by key."""
-        return Section(f"{self.where} {key}", self.table(key))
+    def section(self, key: str, *, default: Any = _REQUIRED) -> Any:
+        """A table, to be read key by key, as a Section; None where it is missing and the default is None."""
+        table = self.table(key, default=default)
+        return None if table is None else Section(f"{self.where} {key}", table)
 
     def sections(self, key: str, *, default: Any = _REQUIRED) -> list["Section"]:
         """A list of tables, each to be read key by key."""

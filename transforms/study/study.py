@@ -1,0 +1,270 @@
+"""A study: which cells are compared on which questions of which corpora, as data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from transforms.answer.spec import JudgeSpec, ReaderSpec
+from transforms.errors import NotFoundError, UsageError
+from transforms.retrieve.plan import Plan
+from transforms.retrieve.search import CutoffKind, Cutoffs
+from transforms.score.content_tokens import Language
+
+
+@dataclass(frozen=True, slots=True)
+class StudyCorpus:
+    """A corpus that is asked about.
+
+    Attributes:
+        label_sets: whose labels are scored against; empty for every set that the corpus has.
+        categories: which questions are asked; empty for all.
+        language: 'english' stems content tokens, 'other' does not.
+        dial: where the corpus stands on the dial that the study turns, such as the fit of its facts to a schema.
+    """
+
+    name: str
+    label_sets: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    language: Language = "english"
+    dial: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyCell:
+    """A cell: the representations whose units are searched together, the plan that searches them, and who answers.
+
+    Attributes:
+        reader: a reader of the study; '' where no answer is asked for.
+        corpora: on which corpora it runs; empty for all of the study.
+        cutoffs: where its contexts end; None for the study's own.
+        answers: at which cutoffs its reader is asked; None for the study's own.
+    """
+
+    name: str
+    representations: tuple[str, ...]
+    plan: Plan
+    reader: str = ""
+    corpora: tuple[str, ...] = ()
+    cutoffs: Cutoffs | None = None
+    answers: Cutoffs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One number of a cell: a metric at a cutoff, under one label set, by one judge ('' where none judges)."""
+
+    metric: str
+    cutoff_kind: str
+    cutoff: int
+    label_set: str = "official"
+    judge: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two cells whose difference, a - b, the study asks for; all of them together are its declared family.
+
+    Attributes:
+        name: what alone differs, or what the pair is for.
+        corpus: on which corpus; '' for each on which both cells run.
+        categories: only questions of these; empty for all that are asked.
+        against: another comparison, whose difference this one's is set against; '' for none.
+        defect: what of the published study this pair reproduces or removes; '' for neither.
+        published: the difference as published, in the measure's own unit; None where there is none.
+    """
+
+    name: str
+    a: str
+    b: str
+    measure: Measure
+    corpus: str = ""
+    categories: tuple[str, ...] = ()
+    against: str = ""
+    defect: str = ""
+    published: float | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A number from elsewhere that may stand beside ours; `source` says whose, `note` what differs.
+
+    Attributes:
+        n: of how many questions, those that its author could not score among them.
+        corpus: '' for the study's only one.
+    """
+
+    cell: str
+    measure: Measure
+    value: float
+    source: str
+    n: int
+    corpus: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A number that a study's run must keep: within `tolerance` of `value`.
+
+    Attributes:
+        corpus: '' for the study's only one.
+        category: only questions of it; '' for all.
+    """
+
+    cell: str
+    measure: Measure
+    value: float
+    tolerance: float
+    corpus: str = ""
+    category: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """Cells that differ by the repetition of one step alone, so that their spread is that step's own variance."""
+
+    of: Literal["extraction"]
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What a study asks.
+
+    Attributes:
+        embedder: of units and questions, for plans that need vectors.
+        depth: how many ranks are kept at least, and how deep a candidate list is when a loss is explained.
+        answers: at which cutoffs readers are asked.
+        headline: the number that a report shows first, and that comparisons are of unless they name another.
+        seed: of every interval and test.
+    """
+
+    name: str
+    corpora: tuple[StudyCorpus, ...]
+    cells: tuple[StudyCell, ...]
+    cutoffs: Cutoffs
+    headline: Measure
+    embedder: str = "static"
+    tokeniser: str = "chars4"
+    depth: int = 100
+    answers: Cutoffs = field(default_factory=Cutoffs)
+    readers: Mapping[str, ReaderSpec] = field(default_factory=dict)
+    judges: tuple[JudgeSpec, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    repeats: tuple[Repeats, ...] = ()
+    published: tuple[Published, ...] = ()
+    gates: tuple[Gate, ...] = ()
+    seed: int = 7
+
+    def cells_of(self, corpus: str) -> tuple[StudyCell, ...]:
+        """The cells that run on a corpus."""
+        return tuple(cell for cell in self.cells if not cell.corpora or corpus in cell.corpora)
+
+    def judges_of(self, corpus: str) -> tuple[JudgeSpec, ...]:
+        """The judges of answers to questions of a corpus."""
+        return tuple(judge for judge in self.judges if not judge.corpora or corpus in judge.corpora)
+
+    def answered(self, cell: StudyCell) -> Cutoffs:
+        """At which cutoffs the cell's reader is asked; none without a reader."""
+        if not cell.reader:
+            return Cutoffs()
+        return self.answers if cell.answers is None else cell.answers
+
+    def cutoffs_of(self, cell: StudyCell) -> Cutoffs:
+        """Where the cell's contexts end, with those that its reader is asked at, and the candidate list of a loss."""
+        own, asked = cell.cutoffs or self.cutoffs, self.answered(cell)
+        deep = (self.depth,) if asked.pairs() else ()
+        return Cutoffs(tokens=tuple(sorted({*own.tokens, *asked.tokens})), k=tuple(sorted({*own.k, *asked.k, *deep})))
+
+    def texts_of(self, cell: StudyCell) -> frozenset[tuple[CutoffKind, int]]:
+        """At which cutoffs a context's text is kept: where a reader is asked, and at the headline."""
+        shown = {("tokens", self.headline.cutoff)} if self.headline.cutoff_kind == "tokens" else set()
+        if self.headline.cutoff_kind == "k":
+            shown = {("k", self.headline.cutoff)}
+        return frozenset({*self.answered(cell).pairs(), *shown})  # type: ignore[arg-type]
+
+    def reader_of(self, cell: StudyCell) -> ReaderSpec | None:
+        """The reader that the cell names."""
+        return self.readers[cell.reader] if cell.reader else None
+
+    def embedder_of(self, cell: StudyCell) -> str:
+        """The embedder that the cell's plan needs, '' for none."""
+        return self.embedder if cell.plan.needs_vectors else ""
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Whether the plan of any cell needs questions and units embedded."""
+        return any(cell.plan.needs_vectors for cell in self.cells)
+
+    @property
+    def asks_models(self) -> tuple[str, ...]:
+        """The chat models that its readers and judges ask; '' for the run's own."""
+        used = {cell.reader for cell in self.cells if self.answered(cell).pairs()}
+        readers = [reader.model for name, reader in self.readers.items() if name in used and reader.asks_model]
+        judges = [judge.model for judge in self.judges if judge.asks_model and used]
+        return tuple(dict.fromkeys([*readers, *judges]))
+
+    def on_corpora(self, names: Sequence[str]) -> "Study":
+        """The study on some of its corpora; or, where it has one and one other is named, on that in its place.
+
+        Raises:
+            UsageError: the names are neither.
+        """
+        own = {corpus.name: corpus for corpus in self.corpora}
+        if set(names) <= own.keys():
+            chosen = tuple(corpus for corpus in self.corpora if corpus.name in names)
+        elif len(own) == 1 == len(names):
+            chosen = (replace(self.corpora[0], name=names[0]),)
+        else:
+            raise UsageError(
+                f"corpus={', '.join(names)} is not of study={self.name!r}, which asks about {', '.join(own)}",
+                hint=f"--corpus {self.corpora[0].name}",
+            )
+        here = {corpus.name for corpus in chosen}
+        cells = tuple(
+            replace(cell, corpora=tuple(name for name in cell.corpora if name in here))
+            for cell in self.cells
+            if not cell.corpora or here & set(cell.corpora) or not here & own.keys()
+        )
+        if not here & own.keys():
+            cells = tuple(replace(cell, corpora=()) for cell in cells)
+        return replace(self, corpora=chosen, cells=cells)
+
+    def with_reranker(self, model: str) -> "Study":
+        """The study with another reranker in every plan that reranks; 'none' takes the step out."""
+        return replace(self, cells=tuple(replace(cell, plan=cell.plan.with_reranker(model)) for cell in self.cells))
+
+    def with_model(self, model: str) -> "Study":
+        """The study with the run's model for readers and judges that name none.
+
+        Raises:
+            UsageError: one asks a model, names none, and the run has none.
+        """
+        if "" in self.asks_models and not model:
+            raise UsageError(
+                f"study={self.name!r} has readers or judges that ask a model, and none is named",
+                hint="the same command with --model NAME, or model = NAME in the study's [readers] and [judges]",
+            )
+        return replace(
+            self,
+            readers={
+                name: replace(reader, model=reader.model or model) if reader.asks_model else reader
+                for name, reader in self.readers.items()
+            },
+            judges=tuple(replace(j, model=j.model or model) if j.asks_model else j for j in self.judges),
+        )
+
+    def cell(self, name: str) -> StudyCell:
+        """A cell by its name.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        found = next((cell for cell in self.cells if cell.name == name), None)
+        if found is None:
+            raise NotFoundError(
+                f"cell={name!r} is none of study={self.name!r}: {', '.join(cell.name for cell in self.cells)}",
+                hint="memlake study ls",
+            )
+        return found
