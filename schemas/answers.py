@@ -1,10 +1,11 @@
 """answers: what a reader said."""
 
-from schemas.table import INT, STRING, Table, column
+from schemas.table import BOOL, INT, STRING, Table, column
 
 ANSWERS = Table(
     name="answers",
     grain="a reader's answer to a question in a cell at one cutoff",
+    version=2,
     key=("run_id", "cell", "corpus", "question_id", "cutoff_kind", "cutoff", "repeat"),
     columns=(
         column("run_id", STRING, "the run of the study"),
@@ -17,6 +18,17 @@ ANSWERS = Table(
         column("repeat", INT, "which repetition of the same call, from 0"),
         column("text", STRING, "the answer; null when the reader failed", null=True),
         column("reason", STRING, "why there is no answer", null=True),
-        column("call_id", STRING, "the model call that gave it", null=True),
+        column(
+            "abstained", BOOL, "whether it says that there is no answer to be found; null without an answer", null=True
+        ),
+        column(
+            "option", INT, "the option that it chooses, from 0; null where it names none or there are none", null=True
+        ),
+        column(
+            "request_hash",
+            STRING,
+            "what the model was asked, as calls and cache name it; null without a model",
+            null=True,
+        ),
     ),
 )

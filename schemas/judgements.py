@@ -17,6 +17,7 @@ JUDGEMENTS = Table(
         "label_set",
         "judge_repeat",
     ),
+    version=2,
     columns=(
         column("run_id", STRING, "the run of the study"),
         column("cell", STRING, "the cell"),
@@ -31,7 +32,12 @@ JUDGEMENTS = Table(
         column("judge_repeat", INT, "which repetition of the verdict, from 0"),
         column("correct", BOOL, "the verdict; null when the judge failed or could not be parsed", null=True),
         column("reason", STRING, "why there is no verdict", null=True),
-        column("reply", STRING, "the judge's reply, whole", null=True),
-        column("call_id", STRING, "the model call that gave it", null=True),
+        column("reply", STRING, "the judge's reply, whole; null without a model", null=True),
+        column(
+            "request_hash",
+            STRING,
+            "what the model was asked, as calls and cache name it; null without a model",
+            null=True,
+        ),
     ),
 )

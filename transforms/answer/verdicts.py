@@ -1,0 +1,37 @@
+"""A judge's verdict out of its reply: by anchors, since 'INCORRECT' contains 'CORRECT' and 'yesterday' contains 'yes'.
+
+A verdict is the first word of the reply, or the word after 'verdict:' at the start of a line. The published parsers look for
+'CORRECT', or for 'yes', anywhere; here such a reply has no verdict, which is a judge's error and counted apart.
+"""
+
+import re
+from typing import Literal
+
+Words = Literal["correct", "yes"]
+UNPARSABLE = "unparsable_verdict"
+
+_RIGHT: dict[Words, tuple[str, str]] = {"correct": ("correct", "incorrect"), "yes": ("yes", "no")}
+# A word ends where it ends: at a letter more, a digit or an apostrophe it is another one.
+_FIRST = re.compile(r"[\W\d_]*([^\W\d_]+)(?![\w’'-])")
+_NAMED = re.compile(r"^[^\w\n]*verdict[^\w\n]*[:=][^\w\n]*([^\W\d_]+)(?![\w’'-])", re.IGNORECASE | re.MULTILINE)
+# 'CORRECT or INCORRECT', 'yes/no', and a comma where nothing follows: 'No, yes would be wrong' is a no.
+_BOTH = re.compile(r"\s*(?:(?:[/|]|or\b|and\b)[\W_]*([^\W\d_]+)|,\s*([^\W\d_]+)\W*\Z)", re.IGNORECASE)
+
+
+def verdict(reply: str, words: Words, *, cut: bool = False) -> bool | None:
+    """Whether a reply says correct, or yes; None where it says neither, or both.
+
+    Args:
+        words: 'correct' for CORRECT or INCORRECT, 'yes' for yes or no.
+        cut: the reply was ended at the limit, so that a word at its very end may be the beginning of another.
+    """
+    right, wrong = _RIGHT[words]
+    found = set()
+    for match in (_FIRST.match(reply), *_NAMED.finditer(reply)):
+        if match is None or (cut and match.end() == len(reply)):
+            continue
+        said = match[1].casefold()
+        other = _BOTH.match(reply, match.end())
+        if said in (right, wrong):
+            found |= {said, *({(other[1] or other[2]).casefold()} & {right, wrong} if other else ())}
+    return found == {right} if len(found) == 1 else None
