@@ -7,13 +7,17 @@ LOSSES = Table(
     name="losses",
     grain="the place where one wrong answer was lost, for one judge",
     key=JUDGEMENTS.key,
+    version=2,
     columns=(
         *(field for field in JUDGEMENTS.columns if field.name in (*JUDGEMENTS.key, "conversation_id")),
+        column("category", STRING, "the question's category under these labels when it was judged"),
         column(
             "loss",
             STRING,
             "failed_abstention, not_in_source, not_stored, not_retrieved, packed_out or misread; the first that holds",
         ),
-        column("judge_disputed", BOOL, "whether two judges, or a deterministic check, disagree"),
+        column(
+            "judge_disputed", BOOL, "whether another judge, or the match of content tokens, calls the answer correct"
+        ),
     ),
 )

@@ -31,7 +31,7 @@ SCORES = Table(
         column("label_set", STRING, "the labels that it was scored against"),
         column("category", STRING, "the question's category under these labels when it was scored"),
         column("judge", STRING, "the judge; '' where none"),
-        column("value", FLOAT, "the value; null when not scored", null=True),
+        column("value", FLOAT, "the value, 0 to 1, of bleu 0 to 100; null when not scored", null=True),
         column("reason", STRING, "why it was not scored; null when it was", null=True),
     ),
 )

@@ -27,72 +27,33 @@ gold as (
     from gold_turns
 ),
 
-longest as (
+-- A number for each ranked list: joins and sums over every rank then carry two numbers instead of three names.
+lists as materialized (
     select
         asked.cell,
         asked.corpus,
         asked.question_id,
-        max(asked.units) as units
+        row_number() over () as list
     from asked
     group by asked.cell, asked.corpus, asked.question_id
 ),
 
-ranked as (
+-- Contexts of one list grow: a step is the ranks that one of them shows and the next shorter one does not.
+steps as (
     select
-        retrievals.cell,
-        retrievals.corpus,
-        retrievals.question_id,
-        retrievals.rank,
-        retrievals.representation,
-        retrievals.unit_id
-    from retrievals
-    inner join longest
-        on
-            retrievals.cell = longest.cell
-            and retrievals.corpus = longest.corpus
-            and retrievals.question_id = longest.question_id
-    where retrievals.run_id = $run_id and retrievals.rank <= longest.units
+        lengths.list,
+        lengths.units,
+        coalesce(lag(lengths.units) over (partition by lengths.list order by lengths.units), 0) as shorter
+    from (
+        select distinct
+            lists.list,
+            asked.units
+        from asked
+        inner join lists
+            on asked.cell = lists.cell and asked.corpus = lists.corpus and asked.question_id = lists.question_id
+    ) as lengths
 ),
 
-sources as (
-    select
-        provenance.corpus,
-        provenance.representation,
-        provenance.unit_id,
-        sum(provenance.char_end - provenance.char_start) as characters,
-        count(*) - count(provenance.char_start) as unplaced
-    from provenance
-    semi join ranked
-        on
-            provenance.corpus = ranked.corpus
-            and provenance.representation = ranked.representation
-            and provenance.unit_id = ranked.unit_id
-    group by provenance.corpus, provenance.representation, provenance.unit_id
-),
-
--- Characters shown up to each rank, and how many pieces so far have no known place (a unit without any counts as one).
-running as (
-    select
-        ranked.cell,
-        ranked.corpus,
-        ranked.question_id,
-        ranked.rank,
-        sum(sources.characters) over to_here as characters,
-        sum(coalesce(sources.unplaced, 1)) over to_here as unplaced
-    from ranked
-    left join sources
-        on
-            ranked.corpus = sources.corpus
-            and ranked.representation = sources.representation
-            and ranked.unit_id = sources.unit_id
-    window to_here as (
-        partition by ranked.cell, ranked.corpus, ranked.question_id
-        order by ranked.rank
-        rows between unbounded preceding and current row
-    )
-),
-
--- Cells that search a representation with units of unknown place: of their contexts even an empty one has no precision.
 searched as (
     select
         cells.cell,
@@ -102,8 +63,70 @@ searched as (
     where cells.run_id = $run_id
 ),
 
+sources as (
+    select
+        provenance.corpus,
+        provenance.representation,
+        provenance.unit_id,
+        cast(sum(provenance.char_end - provenance.char_start) as bigint) as characters,
+        count(*) - count(provenance.char_start) as unplaced
+    from provenance
+    semi join searched
+        on provenance.corpus = searched.corpus and provenance.representation = searched.representation
+    group by provenance.corpus, provenance.representation, provenance.unit_id
+),
+
+ranked as (
+    select
+        lists.list,
+        retrievals.rank,
+        sources.characters,
+        coalesce(sources.unplaced, 1) as unplaced
+    from retrievals
+    inner join lists
+        on
+            retrievals.cell = lists.cell
+            and retrievals.corpus = lists.corpus
+            and retrievals.question_id = lists.question_id
+    left join sources
+        on
+            retrievals.corpus = sources.corpus
+            and retrievals.representation = sources.representation
+            and retrievals.unit_id = sources.unit_id
+    where retrievals.run_id = $run_id
+),
+
+stepped as (
+    select
+        steps.list,
+        steps.units,
+        coalesce(sum(ranked.characters), 0) as characters,
+        coalesce(sum(ranked.unplaced), 0) as unplaced
+    from steps
+    left join ranked on steps.list = ranked.list and steps.shorter < ranked.rank and steps.units >= ranked.rank
+    group by steps.list, steps.units
+),
+
+-- Characters shown up to each length, and how many pieces so far have no known place (a unit without any is one).
+running as (
+    select
+        stepped.list,
+        stepped.units,
+        sum(stepped.characters) over to_here as characters,
+        sum(stepped.unplaced) over to_here as unplaced
+    from stepped
+    window to_here as (
+        partition by stepped.list
+        order by stepped.units
+        rows between unbounded preceding and current row
+    )
+),
+
+-- Cells that search a representation with units of unknown place: even an empty context of theirs has no precision.
 without_places as (
-    select distinct searched.cell
+    select distinct
+        searched.cell,
+        searched.corpus
     from searched
     inner join units
         on searched.corpus = units.corpus and searched.representation = units.representation
@@ -139,21 +162,22 @@ gold_pieces as (
 ),
 
 -- Materialized, since DuckDB else may join every gold piece with every context of its label set first.
-gold_ranks as materialized (
+gold_shown as materialized (
     select
-        ranked.cell,
-        ranked.corpus,
-        ranked.question_id,
+        retrievals.cell,
+        retrievals.corpus,
+        retrievals.question_id,
         gold_pieces.label_set,
-        ranked.rank,
+        retrievals.rank,
         gold_pieces.characters
-    from ranked
+    from retrievals
     inner join gold_pieces
         on
-            ranked.corpus = gold_pieces.corpus
-            and ranked.question_id = gold_pieces.question_id
-            and ranked.representation = gold_pieces.representation
-            and ranked.unit_id = gold_pieces.unit_id
+            retrievals.corpus = gold_pieces.corpus
+            and retrievals.question_id = gold_pieces.question_id
+            and retrievals.representation = gold_pieces.representation
+            and retrievals.unit_id = gold_pieces.unit_id
+    where retrievals.run_id = $run_id
 ),
 
 shown as (
@@ -164,15 +188,15 @@ shown as (
         asked.cutoff_kind,
         asked.cutoff,
         asked.label_set,
-        sum(gold_ranks.characters) as characters
+        sum(gold_shown.characters) as characters
     from asked
-    inner join gold_ranks
+    inner join gold_shown
         on
-            asked.cell = gold_ranks.cell
-            and asked.corpus = gold_ranks.corpus
-            and asked.question_id = gold_ranks.question_id
-            and asked.label_set = gold_ranks.label_set
-    where gold_ranks.rank <= asked.units
+            asked.cell = gold_shown.cell
+            and asked.corpus = gold_shown.corpus
+            and asked.question_id = gold_shown.question_id
+            and asked.label_set = gold_shown.label_set
+    where gold_shown.rank <= asked.units
     group by asked.cell, asked.corpus, asked.question_id, asked.cutoff_kind, asked.cutoff, asked.label_set
 ),
 
@@ -201,13 +225,10 @@ reasoned as (
             asked.corpus = gold.corpus
             and asked.question_id = gold.question_id
             and asked.label_set = gold.label_set
-    left join without_places on asked.cell = without_places.cell
-    left join running
-        on
-            asked.cell = running.cell
-            and asked.corpus = running.corpus
-            and asked.question_id = running.question_id
-            and asked.units = running.rank
+    inner join lists
+        on asked.cell = lists.cell and asked.corpus = lists.corpus and asked.question_id = lists.question_id
+    left join without_places on asked.cell = without_places.cell and asked.corpus = without_places.corpus
+    left join running on lists.list = running.list and asked.units = running.units
     left join shown
         on
             asked.cell = shown.cell

@@ -1,6 +1,6 @@
 -- Of a question's gold turns: is one, is every one, which share is among the turns of the context's units.
 -- grain: a metric of a question in a cell at one cutoff, under one label set
--- reads: contexts, questions, gold_turns, gold_units, retrievals
+-- reads: contexts, questions, gold_turns, gold_ranks
 -- param: run_id: the run to score
 with asked as (
     select
@@ -32,22 +32,16 @@ gold as (
 -- The rank at which a gold turn first comes: a context shows it when it is at least that long.
 first_shown as (
     select
-        retrievals.cell,
-        retrievals.corpus,
-        retrievals.question_id,
-        gold_units.label_set,
-        gold_units.ordinal,
-        min(retrievals.rank) as rank
-    from retrievals
-    inner join gold_units
-        on
-            retrievals.corpus = gold_units.corpus
-            and retrievals.question_id = gold_units.question_id
-            and retrievals.representation = gold_units.representation
-            and retrievals.unit_id = gold_units.unit_id
-    where retrievals.run_id = $run_id
+        gold_ranks.cell,
+        gold_ranks.corpus,
+        gold_ranks.question_id,
+        gold_ranks.label_set,
+        gold_ranks.ordinal,
+        min(gold_ranks.rank) as rank
+    from gold_ranks
+    where gold_ranks.run_id = $run_id
     group by
-        retrievals.cell, retrievals.corpus, retrievals.question_id, gold_units.label_set, gold_units.ordinal
+        gold_ranks.cell, gold_ranks.corpus, gold_ranks.question_id, gold_ranks.label_set, gold_ranks.ordinal
 ),
 
 shown as (

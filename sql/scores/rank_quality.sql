@@ -1,6 +1,6 @@
 -- mrr: 1 / rank of the first unit that touches a gold turn; ndcg: gain 1 for each such unit, ideal = all of them first.
 -- grain: a metric of a question in a cell at one k, under one label set
--- reads: contexts, questions, cells, gold_turns, gold_units, retrievals
+-- reads: contexts, questions, cells, gold_turns, gold_units, gold_ranks
 -- param: run_id: the run to score
 with asked as (
     select
@@ -29,6 +29,7 @@ gold as (
 searched as (
     select
         cells.cell,
+        cells.corpus,
         unnest(cells.representations) as representation
     from cells
     where cells.run_id = $run_id
@@ -42,25 +43,20 @@ relevant as (
         gold_units.label_set,
         count(distinct gold_units.unit_id) as units
     from gold_units
-    inner join searched on gold_units.representation = searched.representation
+    inner join searched
+        on gold_units.corpus = searched.corpus and gold_units.representation = searched.representation
     group by searched.cell, gold_units.corpus, gold_units.question_id, gold_units.label_set
 ),
 
 hits as (
     select distinct
-        retrievals.cell,
-        retrievals.corpus,
-        retrievals.question_id,
-        gold_units.label_set,
-        retrievals.rank
-    from retrievals
-    inner join gold_units
-        on
-            retrievals.corpus = gold_units.corpus
-            and retrievals.question_id = gold_units.question_id
-            and retrievals.representation = gold_units.representation
-            and retrievals.unit_id = gold_units.unit_id
-    where retrievals.run_id = $run_id
+        gold_ranks.cell,
+        gold_ranks.corpus,
+        gold_ranks.question_id,
+        gold_ranks.label_set,
+        gold_ranks.rank
+    from gold_ranks
+    where gold_ranks.run_id = $run_id
 ),
 
 gains as (

@@ -37,20 +37,8 @@ labelled as (
     inner join questions on asked.corpus = questions.corpus and asked.question_id = questions.question_id
 ),
 
-kept as (
-    select distinct
-        searched.cell,
-        unit_tokens.corpus,
-        unit_tokens.conversation_id,
-        unit_tokens.token
-    from unit_tokens
-    inner join searched
-        on unit_tokens.corpus = searched.corpus and unit_tokens.representation = searched.representation
-),
-
 wanted as (
-    select
-        labelled.cell,
+    select distinct
         labelled.corpus,
         labelled.conversation_id,
         labelled.question_id,
@@ -59,21 +47,32 @@ wanted as (
     from labelled
 ),
 
-found as (
+-- A token of an answer beside each representation that keeps it, before any cell: many cells search the same ones.
+kept as (
     select
-        wanted.cell,
         wanted.corpus,
         wanted.question_id,
         wanted.label_set,
-        count(*) as tokens
+        wanted.token,
+        unit_tokens.representation
     from wanted
-    inner join kept
+    inner join unit_tokens
         on
-            wanted.cell = kept.cell
-            and wanted.corpus = kept.corpus
-            and wanted.conversation_id = kept.conversation_id
-            and wanted.token = kept.token
-    group by wanted.cell, wanted.corpus, wanted.question_id, wanted.label_set
+            wanted.corpus = unit_tokens.corpus
+            and wanted.conversation_id = unit_tokens.conversation_id
+            and wanted.token = unit_tokens.token
+),
+
+found as (
+    select
+        searched.cell,
+        kept.corpus,
+        kept.question_id,
+        kept.label_set,
+        count(distinct kept.token) as tokens
+    from kept
+    inner join searched on kept.corpus = searched.corpus and kept.representation = searched.representation
+    group by searched.cell, kept.corpus, kept.question_id, kept.label_set
 ),
 
 counted as (

@@ -18,8 +18,9 @@ from transforms.retrieve.cell import Cell, run_cell
 from transforms.retrieve.questions import each_once, labelled_questions
 from transforms.retrieve.search import Cutoffs
 from transforms.retrieve.store import align_vectors, open_store
-from transforms.retrieve.study import cell_rows, read_study
 from transforms.score.evaluate import evaluate, summary
+from transforms.study.cells import cell_rows
+from transforms.study.parse import read_study
 
 STUDY = Path(__file__).parents[2] / "flows/studies/locomo-retrieval.toml"
 ALLOWED_DIFFERENCE = 0.03
@@ -29,10 +30,11 @@ ALLOWED_DIFFERENCE = 0.03
 def found(shared_data):
     """Means over categories 1 to 4 at 1,000 tokens, by cell and metric, and the study."""
     study = read_study(STUDY)
+    (corpus,) = study.corpora
     items = read_source(Source(str(shared_data / "locomo/locomo10.json")))
     conversations = [item for item in items if isinstance(item, Conversation)]
-    tables = tabulate(study.corpus, conversations, 1)
-    supplied = supplied_units(study.corpus, conversations, tables["turns"])
+    tables = tabulate(corpus.name, conversations, 1)
+    supplied = supplied_units(corpus.name, conversations, tables["turns"])
     wanted = {number.cell for number in study.published}
     made = {
         cell.name: supplied.get(cell.name) or represent(making(cell.name), tables["turns"])
@@ -40,7 +42,7 @@ def found(shared_data):
         if cell.name in wanted
     }
     embedder = load(study.embedder)
-    labels = labelled_questions(tables["questions"], label_sets=study.label_sets, categories=study.categories)
+    labels = labelled_questions(tables["questions"], label_sets=corpus.label_sets, categories=corpus.categories)
     asked = each_once(labels)
     retrievals, contexts, tokens = [], [], []
     for name in pc.unique(asked["conversation_id"]).to_pylist():
@@ -59,12 +61,12 @@ def found(shared_data):
             tokens.append(store.unit_tokens)
     with connection_of(
         **(tables | {"questions": labels}),
-        cells=cell_rows(study, run_id="r", read_snapshot_id="none"),
+        cells=cell_rows(study, corpus, run_id="r", read_snapshot_id="none"),
         provenance=pa.concat_tables([units.provenance for units in made.values()]),
         retrievals=pa.concat_tables(retrievals),
         contexts=pa.concat_tables(contexts),
     ) as connection:
-        scores = evaluate(connection, "r", unit_tokens=pa.concat_tables(tokens))
+        scores = evaluate(connection, "r", unit_tokens=pa.concat_tables(tokens)).scores
         connection.register("scores", scores)
         return summary(connection, "r").to_pylist(), study
 
@@ -78,7 +80,7 @@ def test_every_published_number_is_met(found):
     rows, study = found
     assert len(study.published) == 8
     differences = {
-        (number.cell, number.metric): mean(rows, number.cell, number.metric)["mean"] - number.value
+        (number.cell, number.measure.metric): mean(rows, number.cell, number.measure.metric)["mean"] - number.value
         for number in study.published
     }
     assert all(abs(difference) <= ALLOWED_DIFFERENCE for difference in differences.values()), differences

@@ -9,11 +9,19 @@ from small_tables import connection_of
 from schemas import TABLES
 from transforms.errors import NotFoundError
 from transforms.retrieve.store import UNIT_TOKENS
+from transforms.score.matching import MATCHES
+from transforms.score.source_tokens import SOURCE_TOKENS
 from transforms.sql import sql_file, sql_files
 
-FOLDERS = ("macros", "views", "scores", "audits", "reports")
+FOLDERS = ("macros", "views", "scores", "losses", "costs", "audits", "reports")
 FILES = [(folder, file) for folder in FOLDERS for file in sql_files(folder)]
-KNOWN = {*TABLES, *(file.name for file in sql_files("views")), "audited", "vectors", "unit_tokens", "nothing"}
+REGISTERED = {
+    "unit_tokens": UNIT_TOKENS.empty_table(),
+    "source_tokens": SOURCE_TOKENS.empty_table(),
+    "matches": MATCHES.empty_table(),
+    "text_scores": TABLES["scores"].empty(),
+}
+KNOWN = {*TABLES, *(file.name for file in sql_files("views")), *REGISTERED, "audited", "vectors", "nothing"}
 NAMES = [f"{folder}/{file.name}" for folder, file in FILES]
 
 
@@ -47,8 +55,8 @@ def test_views_come_after_the_views_that_they_read():
 
 
 def test_every_view_and_score_runs_on_an_empty_lake():
-    with connection_of(unit_tokens=UNIT_TOKENS.empty_table()) as connection:
-        for file in sql_files("scores"):
+    with connection_of(**REGISTERED) as connection:
+        for file in sql_files("scores") + sql_files("losses"):
             assert connection.sql(file.text, params={"run_id": "r"}).fetchall() == []
         for file in sql_files("views"):
             assert connection.sql(f"from {file.name}").fetchall() in ([], [(None,)])

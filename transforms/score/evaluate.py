@@ -1,11 +1,35 @@
-"""Scores of a run: every file of sql/scores over the run's retrievals and contexts, and their means for printing."""
+"""Scores and losses of a run: metrics of texts, every file of sql/scores, where answers were lost, and means to print."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import duckdb
 import pyarrow as pa
 
-from schemas import SCORES
+from schemas import LOSSES, SCORES
 from transforms.errors import NotFoundError
+from transforms.score.answer_metrics import answer_scores
+from transforms.score.content_tokens import Language
+from transforms.score.losses import losses_of
+from transforms.score.registered import registered
+from transforms.score.source_tokens import SOURCE_TOKENS
 from transforms.sql import sql_file, sql_files
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """What a run's rows come to.
+
+    Attributes:
+        scores: rows of the scores schema, in the order of their key.
+        losses: rows of the losses schema, in the order of their key.
+        signatures: by metric of a text what decides its values: tokeniser, stemmer, version.
+    """
+
+    scores: pa.Table
+    losses: pa.Table
+    signatures: Mapping[str, str] = field(default_factory=dict)
 
 
 def evaluate(
@@ -13,30 +37,53 @@ def evaluate(
     run_id: str,
     *,
     unit_tokens: pa.Table,
-) -> pa.Table:
-    """Rows of the scores schema for every metric that needs no model, in the order of their key.
+    source_tokens: Sequence[pa.Table] = (),
+) -> Evaluated:
+    """Score a run: what it retrieved, what was answered, what judges said; and where wrong answers were lost.
 
     Args:
-        connection: every table of the schemas by its name, with the macros and views of sql/; `cells`, `retrievals` and
-            `contexts` hold the run's rows, and `questions` the labels that it is scored against and no others (an Arrow
-            table registered under the name hides the stored one).
+        connection: every table of the schemas by its name, with the macros and views of sql/; `cells`, `retrievals`,
+            `contexts`, `answers` and `judgements` hold the run's rows, and `questions` the labels that it is scored against
+            and no others (an Arrow table registered under the name hides the stored one).
         run_id: the run.
         unit_tokens: rows of UNIT_TOKENS for the conversations that were searched, of every representation in a cell.
+        source_tokens: tables of SOURCE_TOKENS that hold every conversation that was judged.
 
     Raises:
         NotFoundError: the run has no cells in this connection.
+        UsageError: what a loss is told by is missing.
     """
-    if not connection.execute("select count(*) from cells where run_id = $run_id", {"run_id": run_id}).fetchall()[0][0]:
-        raise NotFoundError(f"run_id={run_id!r} has no cells", hint="memlake study ls")
-    connection.register("unit_tokens", unit_tokens)
-    try:
+    languages = _languages(connection, run_id)
+    texts, signatures = answer_scores(connection, run_id, languages)
+    with registered(connection, unit_tokens=unit_tokens, text_scores=texts):
         families = [
             connection.sql(file.text, params={"run_id": run_id}).to_arrow_table().cast(SCORES.schema)
             for file in sql_files("scores")
         ]
-    finally:
-        connection.unregister("unit_tokens")
-    return pa.concat_tables(families).sort_by([(name, "ascending") for name in SCORES.key])
+    scores = pa.concat_tables([texts, *families]).sort_by([(name, "ascending") for name in SCORES.key])
+    losses = LOSSES.empty()
+    if connection.execute(_ANY_WRONG, {"run_id": run_id}).fetchall():
+        losses = losses_of(
+            connection,
+            run_id,
+            unit_tokens=unit_tokens,
+            source_tokens=pa.concat_tables([SOURCE_TOKENS.empty_table(), *source_tokens]),
+            languages=languages,
+        )
+    return Evaluated(scores, losses, signatures)
+
+
+_ANY_WRONG = "select 1 from judgements where run_id = $run_id and correct = false limit 1"
+
+
+def _languages(connection: duckdb.DuckDBPyConnection, run_id: str) -> dict[str, Language]:
+    """By corpus the language that its cells declare; English where they declare none."""
+    rows = connection.execute(
+        "select distinct corpus, settings from cells where run_id = $run_id", {"run_id": run_id}
+    ).fetchall()
+    if not rows:
+        raise NotFoundError(f"run_id={run_id!r} has no cells", hint="memlake study ls")
+    return {corpus: json.loads(settings or "{}").get("language", "english") for corpus, settings in rows}
 
 
 def summary(connection: duckdb.DuckDBPyConnection, run_id: str | None = None) -> pa.Table:

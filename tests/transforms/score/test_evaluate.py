@@ -106,7 +106,7 @@ def unit_tokens(*tokens, representation="notes"):
 def scored(tables, *, kept=()):
     """(value, reason) by question, metric, cutoff kind and cutoff; by label set too where there are several."""
     with connection_of(**tables) as connection:
-        scores = evaluate(connection, "r", unit_tokens=unit_tokens(*kept))
+        scores = evaluate(connection, "r", unit_tokens=unit_tokens(*kept)).scores
     assert scores.schema == SCORES.schema
     assert len(scores.group_by(list(SCORES.key)).aggregate([])) == len(scores)
     sets = set(scores["label_set"].to_pylist())
@@ -222,6 +222,39 @@ def test_precision_of_nothing_is_zero_only_where_a_unit_could_have_had_any():
     assert scored(placed | {"units": elsewhere})["q", "evidence_precision", "tokens", 1] == (0.0, None)
 
 
+def in_corpus(tables, name):
+    return {
+        key: table.set_column(
+            table.schema.get_field_index("corpus"), table.schema.field("corpus"), pa.array([name] * len(table))
+        )
+        for key, table in tables.items()
+    }
+
+
+def test_the_same_names_in_two_corpora_are_scored_apart():
+    cutoffs = [("k", 3, 3), ("tokens", 1, 0)]
+    here = tables_of([question("q", ["red"])], gold("q", 0), cutoffs=cutoffs) | {"units": stored_units(*PIECES)}
+    nowhere = {unit: [(ordinal, None, None, True) for ordinal, *_ in pieces] for unit, pieces in PIECES.items()}
+    there = tables_of([question("q", ["red"])], gold("q", 2), cutoffs=cutoffs, pieces=nowhere) | {
+        "units": stored_units(*PIECES)
+    }
+    there = in_corpus(there, "d")
+    tables = {name: pa.concat_tables([here[name], there[name]]) for name in here}
+    with connection_of(**tables) as connection:
+        scores = evaluate(connection, "r", unit_tokens=unit_tokens("red")).scores.to_pylist()
+    found = {(row["corpus"], row["metric"], row["cutoff_kind"]): (row["value"], row["reason"]) for row in scores}
+    assert len(found) == len(scores)
+    assert found["c", "evidence_precision", "tokens"] == (0.0, None)
+    assert found["d", "evidence_precision", "tokens"] == (None, "no_offsets")
+    assert (found["c", "mrr", "k"], found["d", "mrr", "k"]) == ((1.0, None), (0.5, None))
+    assert found["c", "ndcg", "k"][0] == pytest.approx((1 + 0.5) / (1 + 1 / log2(3)))
+    assert found["d", "ndcg", "k"][0] == pytest.approx(1 / log2(3))
+    assert (found["c", "store_survival_all", "none"], found["d", "store_survival_all", "none"]) == (
+        (1.0, None),
+        (0.0, None),
+    )
+
+
 def test_survival_is_the_share_of_answer_tokens_that_the_context_holds():
     found = scored(
         tables_of(
@@ -246,6 +279,7 @@ def test_the_store_is_that_of_the_cells_own_representations_and_conversation():
     rows = [
         ("c", "notes", "v", "red"),
         ("c", "facts", "v", "blue"),
+        ("c", "facts", "v", "red"),
         ("c", "notes", "w", "blue"),
         ("d", "notes", "v", "blue"),
     ]
@@ -257,9 +291,29 @@ def test_the_store_is_that_of_the_cells_own_representations_and_conversation():
         "contexts": CONTEXTS.rows(contexts),
     }
     with connection_of(**tables) as connection:
-        scores = evaluate(connection, "r", unit_tokens=tokens).to_pylist()
+        scores = evaluate(connection, "r", unit_tokens=tokens).scores.to_pylist()
     shares = {row["cell"]: row["value"] for row in scores if row["metric"] == "store_survival_share"}
+    # Both representations keep one of the two words, which counts once.
     assert shares == {"c1": 0.5, "both": 1.0}
+
+
+def test_a_cell_is_what_it_searches_in_each_corpus():
+    tables = tables_of([question("q", ["red"])], gold("q", 0), cutoffs=[("k", 3, 3)])
+    there = in_corpus(tables, "d")
+    others = [
+        row | {"representation": "facts", "unit_id": f"f{row['unit_id']}"} for row in tables["provenance"].to_pylist()
+    ]
+    tables = {name: pa.concat_tables([tables[name], there[name]]) for name in tables}
+    tables["provenance"] = pa.concat_tables([tables["provenance"], PROVENANCE.rows(others)])
+    cells = [
+        row | ({"representations": ["facts"]} if row["corpus"] == "d" else {}) for row in tables["cells"].to_pylist()
+    ]
+    tables["cells"] = CELLS.rows(cells)
+    kept = unit_tokens("red", representation="facts")
+    with connection_of(**tables) as connection:
+        scores = evaluate(connection, "r", unit_tokens=kept).scores.to_pylist()
+    found = {(row["corpus"], row["metric"]): row["value"] for row in scores}
+    assert (found["c", "store_survival_all"], found["c", "ndcg"]) == (0.0, pytest.approx(1.5 / (1 + 1 / log2(3))))
 
 
 def test_an_unanswerable_question_and_an_answer_without_words_have_no_survival():
@@ -286,7 +340,7 @@ def test_every_score_records_the_category_that_its_label_set_gives_the_question(
     asked = [question("q", ["red"], category="1"), question("q", ["red"], label_set="corrected", category="2")]
     tables = tables_of(asked, gold("q", 0), cutoffs=[("k", 1, 1), ("tokens", 500, 2)])
     with connection_of(**tables) as connection:
-        scores = evaluate(connection, "r", unit_tokens=unit_tokens("red"))
+        scores = evaluate(connection, "r", unit_tokens=unit_tokens("red")).scores
     found = {(row["metric"], row["label_set"]): row["category"] for row in scores.to_pylist()}
     assert len({metric for metric, _ in found}) == 10
     assert all(category == {"official": "1", "corrected": "2"}[label_set] for (_, label_set), category in found.items())
@@ -304,7 +358,7 @@ def test_every_mean_has_its_n_and_what_it_excludes_by_reason():
     asked = [question("a", ["red"]), question("b", ["green"]), question("c", ["red"], answerable=False, category="5")]
     tables = tables_of(asked, gold("a", 0), cutoffs=[("tokens", 500, 1)])
     with connection_of(**tables) as connection:
-        connection.register("scores", evaluate(connection, "r", unit_tokens=unit_tokens("red")))
+        connection.register("scores", evaluate(connection, "r", unit_tokens=unit_tokens("red")).scores)
         # Whatever becomes of the questions: what was scored stands as it was scored.
         connection.register("questions", rows_of(QUESTIONS, [question("a", category="9")]))
         means = {

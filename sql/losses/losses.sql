@@ -1,0 +1,240 @@
+-- Where each answer that a judge calls wrong was lost: the first place at which a word of the gold answer is missing.
+-- Asked after are its content tokens that occur in the conversation: no memory could hold the others.
+-- grain: a judgement that calls an answer wrong
+-- reads: judgements, labelled_answers, questions, cells, contexts, unit_tokens, source_tokens, matches
+-- param: run_id: the run
+with wrong as (
+    select
+        judgements.run_id,
+        judgements.cell,
+        judgements.corpus,
+        judgements.conversation_id,
+        judgements.question_id,
+        judgements.cutoff_kind,
+        judgements.cutoff,
+        judgements.repeat,
+        judgements.judge,
+        judgements.label_set,
+        judgements.judge_repeat,
+        labelled_answers.category,
+        labelled_answers.answerable,
+        coalesce(labelled_answers.abstained, false) as abstained
+    from judgements
+    inner join labelled_answers
+        on
+            judgements.run_id = labelled_answers.run_id
+            and judgements.cell = labelled_answers.cell
+            and judgements.corpus = labelled_answers.corpus
+            and judgements.question_id = labelled_answers.question_id
+            and judgements.cutoff_kind = labelled_answers.cutoff_kind
+            and judgements.cutoff = labelled_answers.cutoff
+            and judgements.repeat = labelled_answers.repeat
+            and judgements.label_set = labelled_answers.label_set
+    where judgements.run_id = $run_id and judgements.correct = false
+),
+
+answer_words as (
+    select distinct
+        questions.corpus,
+        questions.conversation_id,
+        questions.question_id,
+        questions.label_set,
+        unnest(questions.answer_tokens) as token
+    from questions
+    semi join wrong
+        on
+            questions.corpus = wrong.corpus
+            and questions.question_id = wrong.question_id
+            and questions.label_set = wrong.label_set
+),
+
+wanted as materialized (
+    select
+        answer_words.corpus,
+        answer_words.conversation_id,
+        answer_words.question_id,
+        answer_words.label_set,
+        answer_words.token
+    from answer_words
+    semi join source_tokens
+        on
+            answer_words.corpus = source_tokens.corpus
+            and answer_words.conversation_id = source_tokens.conversation_id
+            and answer_words.token = source_tokens.token
+),
+
+in_source as (
+    select
+        wanted.corpus,
+        wanted.question_id,
+        wanted.label_set,
+        list(wanted.token) as tokens
+    from wanted
+    group by wanted.corpus, wanted.question_id, wanted.label_set
+),
+
+searched as (
+    select
+        cells.cell,
+        cells.corpus,
+        unnest(cells.representations) as representation
+    from cells
+    where cells.run_id = $run_id
+),
+
+stored as (
+    select
+        searched.cell,
+        wanted.corpus,
+        wanted.question_id,
+        wanted.label_set,
+        list(distinct wanted.token) as tokens
+    from wanted
+    inner join unit_tokens
+        on
+            wanted.corpus = unit_tokens.corpus
+            and wanted.conversation_id = unit_tokens.conversation_id
+            and wanted.token = unit_tokens.token
+    inner join searched
+        on unit_tokens.corpus = searched.corpus and unit_tokens.representation = searched.representation
+    group by searched.cell, wanted.corpus, wanted.question_id, wanted.label_set
+),
+
+-- The context at k = depth is the candidate list. What a context shows counts as retrieved and stored in any case:
+-- it may be longer than that one, or show the turns behind a unit instead of its own text.
+candidates as (
+    select
+        contexts.cell,
+        contexts.corpus,
+        contexts.question_id,
+        contexts.content_tokens
+    from contexts
+    inner join cells
+        on contexts.run_id = cells.run_id and contexts.cell = cells.cell and contexts.corpus = cells.corpus
+    where
+        contexts.run_id = $run_id
+        and contexts.cutoff_kind = 'k'
+        and contexts.cutoff = cast(json_extract_string(cells.settings, '$.depth') as bigint)
+),
+
+counted as (
+    select
+        wrong.run_id,
+        wrong.cell,
+        wrong.corpus,
+        wrong.conversation_id,
+        wrong.question_id,
+        wrong.cutoff_kind,
+        wrong.cutoff,
+        wrong.repeat,
+        wrong.judge,
+        wrong.label_set,
+        wrong.judge_repeat,
+        wrong.category,
+        wrong.answerable,
+        wrong.abstained,
+        coalesce(len(in_source.tokens), 0) as wanted,
+        tokens_found_in_any(
+            in_source.tokens, stored.tokens, candidates.content_tokens, contexts.content_tokens
+        ) as stored,
+        candidates.content_tokens is not null as has_candidates,
+        tokens_found_in_any(in_source.tokens, [], candidates.content_tokens, contexts.content_tokens) as retrieved,
+        tokens_found(in_source.tokens, contexts.content_tokens) as shown
+    from wrong
+    left join in_source
+        on
+            wrong.corpus = in_source.corpus
+            and wrong.question_id = in_source.question_id
+            and wrong.label_set = in_source.label_set
+    left join stored
+        on
+            wrong.cell = stored.cell
+            and wrong.corpus = stored.corpus
+            and wrong.question_id = stored.question_id
+            and wrong.label_set = stored.label_set
+    left join candidates
+        on
+            wrong.cell = candidates.cell
+            and wrong.corpus = candidates.corpus
+            and wrong.question_id = candidates.question_id
+    left join contexts
+        on
+            wrong.run_id = contexts.run_id
+            and wrong.cell = contexts.cell
+            and wrong.corpus = contexts.corpus
+            and wrong.question_id = contexts.question_id
+            and wrong.cutoff_kind = contexts.cutoff_kind
+            and wrong.cutoff = contexts.cutoff
+),
+
+-- Judges that call the same answer correct, in any of their repeats.
+approving as (
+    select
+        judgements.cell,
+        judgements.corpus,
+        judgements.question_id,
+        judgements.cutoff_kind,
+        judgements.cutoff,
+        judgements.repeat,
+        judgements.label_set,
+        list(distinct judgements.judge) as judges
+    from judgements
+    where judgements.run_id = $run_id and judgements.correct
+    group by
+        judgements.cell,
+        judgements.corpus,
+        judgements.question_id,
+        judgements.cutoff_kind,
+        judgements.cutoff,
+        judgements.repeat,
+        judgements.label_set
+)
+
+select
+    counted.run_id,
+    counted.cell,
+    counted.corpus,
+    counted.conversation_id,
+    counted.question_id,
+    counted.cutoff_kind,
+    counted.cutoff,
+    counted.repeat,
+    counted.judge,
+    counted.label_set,
+    counted.judge_repeat,
+    counted.category,
+    case
+        when not counted.answerable and not counted.abstained then 'failed_abstention'
+        -- It says that there is no answer, as it should, and is called wrong: nothing was lost before the judge.
+        when not counted.answerable then 'misread'
+        when counted.wanted = 0 then 'not_in_source'
+        when counted.stored < counted.wanted then 'not_stored'
+        when not counted.has_candidates then null
+        when counted.retrieved < counted.wanted then 'not_retrieved'
+        when counted.shown < counted.wanted then 'packed_out'
+        else 'misread'
+    end as loss,
+    coalesce(matches.matched, false)
+    or coalesce(
+        len(approving.judges) > cast(list_contains(approving.judges, counted.judge) as integer), false
+    ) as judge_disputed
+from counted
+left join approving
+    on
+        counted.cell = approving.cell
+        and counted.corpus = approving.corpus
+        and counted.question_id = approving.question_id
+        and counted.cutoff_kind = approving.cutoff_kind
+        and counted.cutoff = approving.cutoff
+        and counted.repeat = approving.repeat
+        and counted.label_set = approving.label_set
+left join matches
+    on
+        counted.run_id = matches.run_id
+        and counted.cell = matches.cell
+        and counted.corpus = matches.corpus
+        and counted.question_id = matches.question_id
+        and counted.cutoff_kind = matches.cutoff_kind
+        and counted.cutoff = matches.cutoff
+        and counted.repeat = matches.repeat
+        and counted.label_set = matches.label_set;

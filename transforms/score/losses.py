@@ -1,0 +1,68 @@
+"""Where answers were lost: a row for each judgement that calls one wrong."""
+
+from collections.abc import Mapping
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas import LOSSES
+from transforms.errors import UsageError
+from transforms.score.content_tokens import Language
+from transforms.score.matching import matches_of
+from transforms.score.registered import registered
+from transforms.sql import sql_file
+
+_NO_SOURCE = """
+select judgements.corpus, judgements.conversation_id
+from judgements
+anti join source_tokens
+    on judgements.corpus = source_tokens.corpus and judgements.conversation_id = source_tokens.conversation_id
+where judgements.run_id = $run_id and judgements.correct = false
+order by all
+limit 1
+"""
+
+
+def losses_of(
+    connection: duckdb.DuckDBPyConnection,
+    run_id: str,
+    *,
+    unit_tokens: pa.Table,
+    source_tokens: pa.Table,
+    languages: Mapping[str, Language],
+) -> pa.Table:
+    """Rows of the losses schema for every judgement of a run that calls an answer wrong, in the order of their key.
+
+    The first class that holds, over the gold answer's content tokens that occur in the conversation: failed_abstention
+    (there is no answer, and one was given), not_in_source (none of them occurs), not_stored, not_retrieved (not among the
+    candidates), packed_out (not in the context), misread. An answer that the reader failed to give, and a verdict that the
+    judge failed to give, are not wrong: they are counted by scores.
+
+    Args:
+        connection: every table, macro and view by its name, with the run's rows.
+        unit_tokens: rows of UNIT_TOKENS, as for `evaluate`.
+        source_tokens: rows of SOURCE_TOKENS for the conversations that were asked about.
+        languages: by corpus, how its text is stemmed.
+
+    Raises:
+        UsageError: a conversation with a wrong answer has no source tokens, or a cell no context at its depth.
+    """
+    matches = matches_of(connection, run_id, languages)
+    with registered(connection, unit_tokens=unit_tokens, source_tokens=source_tokens, matches=matches):
+        for corpus, conversation in connection.execute(_NO_SOURCE, {"run_id": run_id}).fetchall():
+            raise UsageError(
+                f"corpus={corpus!r} conversation_id={conversation!r} has wrong answers and no source tokens: each "
+                "conversation that is asked about needs its own",
+                hint="source_tokens=source_tokens_of(snapshot, corpus, conversations, language)",
+            )
+        text = sql_file("losses", "losses").text
+        made = connection.sql(text, params={"run_id": run_id}).to_arrow_table()
+    if made["loss"].null_count:
+        row = made.filter(pc.is_null(made["loss"])).slice(0, 1).to_pylist()[0]
+        raise UsageError(
+            f"cell={row['cell']!r} question_id={row['question_id']!r} has no context at k = depth of its settings, which is "
+            "the candidate list that a loss is told by",
+            hint="memlake study run STUDY",
+        )
+    return made.cast(LOSSES.schema).sort_by([(name, "ascending") for name in LOSSES.key])
