@@ -40,7 +40,11 @@ kept as (
     from question_scores
     inner join chosen
         on question_scores.run_id = chosen.run_id and question_scores.label_set = chosen.label_set
-    inner join cells on question_scores.run_id = cells.run_id and question_scores.cell = cells.cell
+    inner join cells
+        on
+            question_scores.run_id = cells.run_id
+            and question_scores.corpus = cells.corpus
+            and question_scores.cell = cells.cell
     where
         len(cells.representations) = 1
         and (

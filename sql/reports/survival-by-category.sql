@@ -13,6 +13,7 @@ with chosen as (
 shown as (
     select
         survival_by_category.run_id,
+        survival_by_category.corpus,
         survival_by_category.cell,
         survival_by_category.category,
         survival_by_category.survival_all,
@@ -30,6 +31,7 @@ shown as (
 stored as (
     select
         survival_by_category.run_id,
+        survival_by_category.corpus,
         survival_by_category.cell,
         survival_by_category.category,
         survival_by_category.survival_all
@@ -41,6 +43,7 @@ stored as (
 )
 
 select
+    shown.corpus,
     shown.category,
     cells.representations,
     shown.cell,
@@ -50,6 +53,7 @@ select
     shown.n,
     shown.excluded
 from shown
-inner join cells on shown.run_id = cells.run_id and shown.cell = cells.cell
-left join stored on shown.cell = stored.cell and shown.category = stored.category
-order by shown.category asc, shown.survival_all desc, shown.cell asc;
+inner join cells on shown.run_id = cells.run_id and shown.corpus = cells.corpus and shown.cell = cells.cell
+left join stored
+    on shown.corpus = stored.corpus and shown.cell = stored.cell and shown.category = stored.category
+order by shown.corpus asc, shown.category asc, shown.survival_all desc, shown.cell asc;

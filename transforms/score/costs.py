@@ -1,0 +1,222 @@
+"""What a cell's memory costs: tokens and US dollars of writing it and of reading from it, and of a correct answer.
+
+Every price is that of the request when it was really sent, whatever the cache has saved since. What judging costs is
+apart: it is no part of a memory. A dollar that nobody knows is null, with a note.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from threadpoolctl import threadpool_limits
+
+from transforms.score.cost_rows import (
+    NO_MODEL,
+    NOTHING_CORRECT,
+    PART_UNKNOWN,
+    PRICE_UNKNOWN,
+    SUPPLIED,
+    AskedCorpus,
+    groups,
+    mean_row,
+    ratio_row,
+)
+from transforms.score.statistics.rows import notes, row_of, table_of
+from transforms.sql import sql_files
+from transforms.study.study import Study
+
+# Questions a conversation, over which its writing is spread.
+AMORTISED_OVER = (1, 10, 100, 1000)
+
+_SHARED = "journal prices of the runs that wrote it, by the tokens of its pieces; embedding by characters"
+_AT = ("corpus", "cell", "cutoff_kind", "cutoff")
+
+_TIMINGS = "select max(counters) from runs where run_id = $run_id and event = 'ended'"
+
+
+def costs_of(
+    connection: duckdb.DuckDBPyConnection, run_id: str, study: Study, *, seconds: Mapping[str, float] | None = None
+) -> pa.Table:
+    """Rows of STATISTICS whose statistic is a cost, in the order of their key.
+
+    usd_write, usd_write_per_conversation, tokens_write_in and tokens_write_out are of the conversations asked about;
+    tokens_read_per_question, tokens_out_per_question and usd_read_per_question of an answer; usd_per_question_at_N spreads
+    a conversation's writing over N questions; usd_per_1000_correct is of reading, usd_per_1000_correct_with_write of both,
+    over the questions that the study asks; usd_judge_per_question and tokens_judge_per_question are a judge's; seconds_local
+    is a cell's own computing. Embedding of questions is not counted.
+
+    Args:
+        connection: every table of the schemas by its name, with the views of sql/; the run's cells, contexts, answers,
+            judgements and scores, and the stored calls, runs, extractions, representations, units and conversations.
+        seconds: by cell, where the run has not journalled its timings yet.
+    """
+    tables = {
+        file.name: connection.sql(file.text, params={"run_id": run_id}).to_arrow_table() for file in sql_files("costs")
+    }
+    # In one order, so that sums have the same bits.
+    tables = {name: table.sort_by([(key, "ascending") for key in _keys(table)]) for name, table in tables.items()}
+    conversations: dict[str, set[str]] = {}
+    for table in tables.values():
+        for corpus, name in zip(table["corpus"].to_pylist(), table["conversation_id"].to_pylist(), strict=True):
+            conversations.setdefault(corpus, set()).add(name)
+    corpora = {corpus: AskedCorpus(sorted(names), study.seed) for corpus, names in conversations.items()}
+    with threadpool_limits(1, user_api="blas"):
+        rows = [
+            *_read_rows(tables, corpora),
+            *_correct_rows(tables, corpora),
+            *_judge_rows(tables["judged"], corpora),
+            *_write_rows(tables["written"], corpora),
+            *_seconds_rows(seconds if seconds is not None else _timings(connection, run_id)),
+        ]
+    return table_of(row | {"run_id": run_id} for row in rows)
+
+
+def _keys(table: pa.Table) -> list[str]:
+    """The columns that tell the rows of a cost apart."""
+    return [
+        name for name in table.column_names if name in (*_AT, "judge", "label_set", "conversation_id", "question_id")
+    ]
+
+
+def _read_rows(tables: Mapping[str, pa.Table], corpora: Mapping[str, AskedCorpus]) -> Iterator[dict[str, object]]:
+    """Reading, and writing spread over questions: what a server counted, or else the tokens of the context."""
+    writing = {
+        (fields["corpus"], fields["cell_a"]): _finite_mean(rows["usd"])
+        for fields, rows in groups(tables["written"], ("corpus", "cell"))
+    }
+    asked = set()
+    for fields, rows in groups(tables["read"], _AT):
+        corpus = corpora[str(fields["corpus"])]
+        asked.add(tuple(fields.values()))
+        yield mean_row(corpus, fields, rows, "tokens_in", "tokens_read_per_question")
+        yield mean_row(corpus, fields, rows, "tokens_out", "tokens_out_per_question")
+        read = mean_row(corpus, fields, rows, "usd", "usd_read_per_question")
+        yield read
+        per_conversation = writing.get((fields["corpus"], fields["cell_a"]))
+        for questions in AMORTISED_OVER:
+            known = read["value"] is not None and per_conversation is not None
+            value = float(read["value"]) + per_conversation / questions if known else None  # type: ignore[arg-type,operator]
+            yield row_of(
+                **fields
+                | {key: read[key] for key in ("n", "excluded_a", "clusters", "slice")}
+                | {
+                    "statistic": f"usd_per_question_at_{questions}",
+                    "value": value,
+                    "method": f"reading + writing a conversation / {questions} questions",
+                    "note": notes("" if known else PRICE_UNKNOWN),
+                }
+            )
+    for fields, rows in groups(tables["shown"], _AT):
+        if tuple(fields.values()) in asked:
+            continue
+        corpus = corpora[str(fields["corpus"])]
+        tokeniser = rows["tokeniser"][0].as_py()
+        row = mean_row(
+            corpus, fields, rows, "tokens", "tokens_read_per_question", note=f"{NO_MODEL}: evidence by {tokeniser}"
+        )
+        yield row
+        yield row_of(
+            **{**row, "statistic": "usd_read_per_question", "value": None, "low": None, "high": None, "note": NO_MODEL}
+        )
+
+
+def _finite_mean(column: pa.ChunkedArray) -> float | None:
+    """The mean of a column; None when any of it is missing."""
+    return None if column.null_count or not len(column) else float(np.mean(column.to_numpy()))
+
+
+def _correct_rows(tables: Mapping[str, pa.Table], corpora: Mapping[str, AskedCorpus]) -> Iterator[dict[str, object]]:
+    """Dollars for 1,000 correct answers, of each judge: reading, and reading with writing."""
+    written = {
+        (fields["corpus"], fields["cell_a"]): dict(
+            zip(rows["conversation_id"].to_pylist(), rows["usd"].to_pylist(), strict=True)
+        )
+        for fields, rows in groups(tables["written"], ("corpus", "cell"))
+    }
+    for fields, rows in groups(tables["correct"], (*_AT, "judge", "label_set")):
+        corpus = corpora[str(fields["corpus"])]
+        fields["metric"] = "judge_accuracy"
+        usd = rows["usd"].to_numpy().astype(np.float64)
+        known = np.isfinite(usd)
+        spent = corpus.by_conversation(rows, np.where(known, usd, 0.0))
+        right = corpus.by_conversation(rows, np.where(known, rows["correct"].to_numpy(), 0.0))
+        said = "" if known.all() else PART_UNKNOWN if known.any() else PRICE_UNKNOWN
+        said = said or ("" if right.sum() else NOTHING_CORRECT)
+        n, excluded = int(known.sum()), int(np.sum(~known))
+        yield ratio_row(
+            corpus, fields, spent, right, "usd_per_1000_correct", n=n, excluded=excluded, note=said, times=1000.0
+        )
+        of = written.get((fields["corpus"], fields["cell_a"]), {})
+        there = corpus.by_conversation(rows, known.astype(np.float64)) > 0
+        writing = np.array([value if (value := of.get(name)) is not None else np.nan for name in corpus.places])
+        if np.isfinite(writing[there]).all():
+            both = spent + np.where(there, writing, 0.0)
+        else:
+            both, right, said, n = np.zeros_like(spent), np.zeros_like(right), PRICE_UNKNOWN, 0
+        yield ratio_row(
+            corpus,
+            fields,
+            both,
+            right,
+            "usd_per_1000_correct_with_write",
+            n=n,
+            excluded=excluded if n else len(rows),
+            note=said,
+            times=1000.0,
+        )
+
+
+def _judge_rows(judged: pa.Table, corpora: Mapping[str, AskedCorpus]) -> Iterator[dict[str, object]]:
+    for fields, rows in groups(judged, (*_AT, "judge", "label_set")):
+        corpus = corpora[str(fields["corpus"])]
+        yield mean_row(corpus, fields, rows, "tokens", "tokens_judge_per_question")
+        yield mean_row(corpus, fields, rows, "usd", "usd_judge_per_question")
+
+
+def _write_rows(written: pa.Table, corpora: Mapping[str, AskedCorpus]) -> Iterator[dict[str, object]]:
+    for fields, rows in groups(written, ("corpus", "cell")):
+        corpus = corpora[str(fields["corpus"])]
+        fields["cutoff_kind"] = "none"
+        asked = any(rows["by_model"].to_pylist())
+        note = SUPPLIED if any(rows["supplied"].to_pylist()) else "" if asked else NO_MODEL
+        each = mean_row(corpus, fields, rows, "usd", "usd_write_per_conversation", note=note)
+        yield {**each, "method": f"{each['method']}; {_SHARED}"}
+        total = None if rows["usd"].null_count else float(np.sum(rows["usd"].to_numpy()))
+        sums = {"usd_write": total}
+        for name in ("in", "out"):
+            tokens = rows[f"tokens_{name}"]
+            sums[f"tokens_write_{name}"] = float(np.sum(tokens.drop_null().to_numpy())) if asked else None
+        for statistic, value in sums.items():
+            yield row_of(
+                **fields
+                | {
+                    "statistic": statistic,
+                    "slice": "all",
+                    "clusters": each["clusters"],
+                    "value": value,
+                    "method": f"sum over the conversations that were asked about; {_SHARED}",
+                    "note": note or (None if value is not None else PRICE_UNKNOWN),
+                }
+            )
+
+
+def _seconds_rows(seconds: Mapping[str, float]) -> Iterator[dict[str, object]]:
+    for cell, value in sorted(seconds.items()):
+        yield row_of(
+            statistic="seconds_local",
+            cell_a=cell,
+            cutoff_kind="none",
+            slice="all",
+            value=value,
+            method="wall-clock seconds that the run spent on the cell, all corpora",
+        )
+
+
+def _timings(connection: duckdb.DuckDBPyConnection, run_id: str) -> dict[str, float]:
+    """Seconds by cell as the journal has them: {"timings": {"cells": {CELL: seconds}}}; none where it has none."""
+    counters = connection.execute(_TIMINGS, {"run_id": run_id}).fetchall()[0][0]
+    timings = json.loads(counters).get("timings", {}) if counters else {}
+    cells = timings.get("cells", {}) if isinstance(timings, dict) else {}
+    return {str(cell): float(value) for cell, value in cells.items()}

@@ -1,0 +1,195 @@
+"""How far judges agree: Cohen's kappa of every two on the same answers, and how often one changes its mind."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.score.statistics.means import interval_note
+from transforms.score.statistics.resampling import (
+    Floats,
+    Weights,
+    bootstrap_method,
+    cluster_weights,
+    ratio_intervals,
+    resampled,
+)
+from transforms.score.statistics.rows import MAJORITY, NO_SCORES, ONE_CLUSTER, few_clusters, notes, row_of
+from transforms.score.statistics.series import Codes, Mask, codes_of
+
+_ANSWER = ["cell", "cutoff_kind", "cutoff", "label_set", "question_id", "repeat", "conversation_id"]
+_GROUP = ["cell", "cutoff_kind", "cutoff", "label_set"]
+_NO_KAPPA = "no_variance: a judge gives every answer the same verdict, so chance agreement is all there is"
+_SAME = "no_variance: every resample has the same kappa"
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Verdicts of one corpus on its answers.
+
+    Attributes:
+        groups: of cell, cutoff and label set, with the answers that are of it; the cell '' is all cells together.
+        cluster_of: by answer, its place among the conversations.
+        right, given: shape (judges, answers): verdicts for the answer, and verdicts at all.
+    """
+
+    judges: list[str]
+    groups: list[tuple[tuple[str, str, int, str], Mask]]
+    clusters: int
+    cluster_of: Codes
+    right: Floats
+    given: Floats
+
+
+def agreement_rows(judgements: pa.Table, *, run_id: str, seed: int) -> Iterator[dict[str, object]]:
+    """Rows kappa and flip_rate, for each cell and for all cells of a corpus together."""
+    rows = judgements.filter(pc.field("run_id") == run_id)
+    for corpus in sorted(pc.unique(rows["corpus"]).to_pylist()):
+        verdicts = _verdicts(rows.filter(pc.field("corpus") == corpus))
+        weights = cluster_weights(verdicts.clusters, seed)
+        for (cell, kind, cutoff, label_set), mask in verdicts.groups:
+            common: dict[str, object] = {
+                "run_id": run_id,
+                "corpus": corpus,
+                "metric": "judge_accuracy",
+                "cell_a": cell,
+                "cutoff_kind": kind,
+                "cutoff": cutoff,
+                "label_set": label_set,
+                "slice": "all",
+            }
+            for one, other in combinations(range(len(verdicts.judges)), 2):
+                yield from _kappa_row(verdicts, one, other, mask, weights, seed=seed, common=common)
+            for judge in range(len(verdicts.judges)):
+                yield from _flip_row(verdicts, judge, mask, weights, seed=seed, common=common)
+
+
+def _verdicts(rows: pa.Table) -> Verdicts:
+    counted = rows.append_column("right", pc.cast(rows["correct"], pa.int64())).group_by([*_ANSWER, "judge"])
+    sums = counted.aggregate([("right", "sum"), ("right", "count")])
+    sums = sums.sort_by([(name, "ascending") for name in [*_ANSWER, "judge"]])
+    judge_of, judges = codes_of(sums["judge"])
+    answer_of, answers = _numbered(sums, _ANSWER)
+    shape = (len(judges), len(answers))
+    right, given = np.zeros(shape), np.zeros(shape)
+    right[judge_of, answer_of] = pc.fill_null(sums["right_sum"], 0).to_numpy()
+    given[judge_of, answer_of] = sums["right_count"].to_numpy()
+    cluster_of, conversations = codes_of(answers["conversation_id"])
+    group_of, groups = _numbered(answers, _GROUP)
+    masks = [(tuple(row.values()), group_of == place) for place, row in enumerate(groups.select(_GROUP).to_pylist())]
+    together_of, together = _numbered(answers, _GROUP[1:])
+    for place, row in enumerate(together.select(_GROUP[1:]).to_pylist()):
+        masks.append((("", *row.values()), together_of == place))
+    return Verdicts(judges, masks, len(conversations), cluster_of, right, given)
+
+
+def _numbered(table: pa.Table, columns: list[str]) -> tuple[Codes, pa.Table]:
+    """Each row's place among the distinct values of some columns, and a first row of each, in order."""
+    combined = np.zeros(table.num_rows, np.int64)
+    for name in columns:
+        codes, values = codes_of(table[name])
+        # Ranked anew each time, or many columns would overflow.
+        combined = np.unique(combined * max(len(values), 1) + codes, return_inverse=True)[1].astype(np.int64)
+    _, first = np.unique(combined, return_index=True)
+    return combined, table.take(pa.array(first))
+
+
+def _kappa_row(
+    verdicts: Verdicts, one: int, other: int, mask: Mask, weights: Weights, *, seed: int, common: dict[str, object]
+) -> Iterator[dict[str, object]]:
+    by_one, by_other = (mask & (verdicts.given[judge] > 0) for judge in (one, other))
+    if not by_one.any() or not by_other.any():
+        return
+    both = by_one & by_other
+    first, second = (2 * verdicts.right[judge] > verdicts.given[judge] for judge in (one, other))
+    kinds = [first & second, first & ~second, ~first & second, ~first & ~second]
+    counts = np.stack([_by_cluster(verdicts, kind & both) for kind in kinds])
+    value = float(kappa(counts.sum(axis=1)[:, None])[0])
+    clusters = int(np.sum(counts.sum(axis=0) > 0))
+    low, high = resampled(weights, counts, kappa) if clusters > 1 and np.isfinite(value) else (np.nan, np.nan)
+    said = [{0: NO_SCORES, 1: ONE_CLUSTER}.get(clusters) or few_clusters(clusters)]
+    if clusters and not np.isfinite(value):
+        said.append(_NO_KAPPA)
+    elif low == high:
+        low, high = np.nan, np.nan
+        said.append(_SAME)
+    if not all(_is_unanimous(verdicts, judge, both) for judge in (one, other)):
+        said.append(MAJORITY)
+    yield row_of(
+        **common
+        | {
+            "statistic": "kappa",
+            "judge": f"{verdicts.judges[one]}|{verdicts.judges[other]}",
+            "n": both.sum(),
+            "excluded_a": np.sum(by_other & ~by_one),
+            "excluded_b": np.sum(by_one & ~by_other),
+            "clusters": clusters,
+            "value": value,
+            "low": low,
+            "high": high,
+            "only_a": counts[1].sum(),
+            "only_b": counts[2].sum(),
+            "method": f"Cohen's kappa; {bootstrap_method(seed)}",
+            "note": notes(*said),
+        }
+    )
+
+
+def kappa(counts: Floats) -> Floats:
+    """Cohen's kappa of verdicts counted as (both right, only the first, only the second, neither); NaN where undefined.
+
+    Cohen, A Coefficient of Agreement for Nominal Scales, 1960: (observed - by chance) / (1 - by chance).
+
+    Args:
+        counts: shape (4, columns).
+    """
+    both, first, second, neither = counts
+    n = both + first + second + neither
+    with np.errstate(invalid="ignore", divide="ignore"):
+        observed = (both + neither) / n
+        chance = ((both + first) * (both + second) + (neither + first) * (neither + second)) / n**2
+        found: Floats = np.where(1 - chance > 1e-12, (observed - chance) / (1 - chance), np.nan)
+    return found
+
+
+def _flip_row(
+    verdicts: Verdicts, judge: int, mask: Mask, weights: Weights, *, seed: int, common: dict[str, object]
+) -> Iterator[dict[str, object]]:
+    """Of two verdicts of a judge on the same answer, the chance that they differ, averaged over answers."""
+    given, right = verdicts.given[judge], verdicts.right[judge]
+    again = mask & (given > 1)
+    if not again.any():
+        return
+    pairs = np.where(again, given * (given - 1), 1.0)
+    differ = np.where(again, 2 * right * (given - right) / pairs, 0.0)
+    sums, counts = _by_cluster(verdicts, differ), _by_cluster(verdicts, again)
+    low, high = (float(end[0]) for end in ratio_intervals(weights, sums[None, :], counts[None, :]))
+    clusters = int(np.sum(counts > 0))
+    yield row_of(
+        **common
+        | {
+            "statistic": "flip_rate",
+            "judge": verdicts.judges[judge],
+            "n": again.sum(),
+            "excluded_a": np.sum(mask & (given == 1)),
+            "clusters": clusters,
+            "value": sums.sum() / counts.sum(),
+            "low": low,
+            "high": high,
+            "method": f"share of pairs of repeats that differ, mean over answers; {bootstrap_method(seed)}",
+            "note": interval_note(clusters, low),
+        }
+    )
+
+
+def _is_unanimous(verdicts: Verdicts, judge: int, mask: Mask) -> bool:
+    right, given = verdicts.right[judge, mask], verdicts.given[judge, mask]
+    return bool(np.all((right == 0) | (right == given)))
+
+
+def _by_cluster(verdicts: Verdicts, numbers: Floats | Mask) -> Floats:
+    summed = np.bincount(verdicts.cluster_of, weights=numbers.astype(np.float64), minlength=verdicts.clusters)
+    return summed.astype(np.float64)

@@ -1,0 +1,268 @@
+"""The study's comparisons: differences paired by question, their tests, and how one difference shifts against another.
+
+The declared family is every comparison on every corpus on which both cells run, at its measure, over all questions: one
+p a member. `p_holm` of the differences corrects the sign-flip p values, that of the mcnemar rows their own, each within
+its test. Categories and shifts are looked at beside the family and are not corrected.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from transforms.score.statistics.means import described
+from transforms.score.statistics.paired import detectable, holm, mcnemar, sign_flips
+from transforms.score.statistics.resampling import Floats, Weights, bootstrap_method, ratio_intervals
+from transforms.score.statistics.rows import (
+    MAJORITY,
+    NO_CELL,
+    NO_SCORES,
+    NO_VARIANCE,
+    NOTHING_DISCORDANT,
+    ONE_CLUSTER,
+    few_clusters,
+    notes,
+    row_of,
+)
+from transforms.score.statistics.series import CorpusScores, Mask, Series
+from transforms.study.study import Comparison, Measure, Study
+
+# Metrics whose value for one answer is 1 or 0: what McNemar's test is for.
+YES_OR_NO = frozenset(
+    {
+        "answer_survival_all",
+        "store_survival_all",
+        "evidence_recall_any",
+        "evidence_recall_all",
+        "judge_accuracy",
+        "judge_accuracy_published",
+        "exact_match",
+        "multiple_choice_accuracy",
+        "abstained",
+    }
+)
+_OTHER_MEASURE = "other_measure: the two comparisons are not of the same measure"
+_OTHER_CORPUS = "other_corpus: {} is of no corpus that {} is of, so nothing can be paired"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two cells on one corpus at one measure; NaN where a cell was not scored, or has no such score at all."""
+
+    scores: CorpusScores
+    measure: Measure
+    a: str
+    b: str
+    categories: tuple[str, ...] = ()
+
+    @cached_property
+    def values_a(self) -> Floats:
+        """By question."""
+        return self._values(self.a)
+
+    @cached_property
+    def values_b(self) -> Floats:
+        """By question."""
+        return self._values(self.b)
+
+    @property
+    def differences(self) -> Floats:
+        """By question: a - b, NaN unless both were scored."""
+        return self.values_a - self.values_b
+
+    @property
+    def asked(self) -> Mask:
+        """Questions that either cell was asked."""
+        places = [place for cell in (self.a, self.b) if (place := self._place(cell)) is not None]
+        asked = np.logical_or.reduce([self.scores.asked[place] for place in places] or [np.isfinite(self.values_a)])
+        return np.asarray(asked & self._chosen, np.bool_)
+
+    @cached_property
+    def _chosen(self) -> Mask:
+        """The questions of the comparison's categories, under its labels; all where it names none."""
+        if not self.categories:
+            return np.ones(len(self.scores.questions), np.bool_)
+        names, of = self.scores.categories.get(self.measure.label_set, ([], np.full(len(self.scores.questions), -1)))
+        return np.isin(of, [place for place, name in enumerate(names) if name in self.categories])
+
+    @property
+    def whole(self) -> bool:
+        """Whether both cells have the measure's scores."""
+        return None not in (self._place(self.a), self._place(self.b))
+
+    def _place(self, cell: str) -> int | None:
+        measure = self.measure
+        series = Series(cell, measure.metric, measure.cutoff_kind, measure.cutoff, measure.label_set, measure.judge)
+        return self.scores.places.get(series)
+
+    def _values(self, cell: str) -> Floats:
+        place = self._place(cell)
+        if place is None:
+            return np.full(len(self.scores.questions), np.nan)
+        return np.where(self._chosen, self.scores.values[place], np.nan)
+
+
+def comparison_rows(
+    corpora: Sequence[CorpusScores], weights: Mapping[str, Weights], study: Study, *, run_id: str
+) -> list[dict[str, object]]:
+    """Rows difference, mcnemar and shift of every comparison, on each corpus, on each slice.
+
+    Args:
+        weights: by corpus, those of the means: everything on a corpus is resampled alike.
+    """
+    named = {comparison.name: comparison for comparison in study.comparisons}
+    made: list[dict[str, object]] = []
+    for scores in corpora:
+        here = {
+            name: Pair(scores, one.measure, one.a, one.b, one.categories)
+            for name, one in named.items()
+            if scores.corpus in corpora_of_comparison(study, one)
+        }
+        for name, pair in here.items():
+            made += _difference_rows(name, pair, weights[scores.corpus], run_id=run_id, seed=study.seed)
+            made += _mcnemar_rows(name, pair, run_id=run_id)
+            if against := named[name].against:
+                other = here.get(against)
+                made += _shift_rows(name, pair, against, other, weights[scores.corpus], run_id=run_id, seed=study.seed)
+    for statistic in ("difference", "mcnemar"):
+        _correct([row for row in made if row["statistic"] == statistic and row["slice"] == "all"])
+    return made
+
+
+def corpora_of_comparison(study: Study, comparison: Comparison) -> tuple[str, ...]:
+    """The corpora on which it is: its own, or each on which both cells run."""
+    return tuple(
+        corpus.name
+        for corpus in study.corpora
+        if comparison.corpus in ("", corpus.name)
+        and {comparison.a, comparison.b} <= {cell.name for cell in study.cells_of(corpus.name)}
+    )
+
+
+def _correct(family: list[dict[str, object]]) -> None:
+    corrected = holm([row["p"] for row in family])  # type: ignore[misc]
+    for row, value in zip(family, corrected, strict=True):
+        row.update(row_of(**(row | {"p_holm": value})))
+
+
+def _difference_rows(name: str, pair: Pair, weights: Weights, *, run_id: str, seed: int) -> Iterator[dict[str, object]]:
+    for which, fields in _paired(pair.scores, pair.measure, pair.differences, pair.asked, weights, seed=seed):
+        paired = np.isfinite(pair.differences) & which
+        if pair.measure.metric in YES_OR_NO:
+            only_a, only_b = _discordant(pair, paired)
+            fields |= {"only_a": only_a, "only_b": only_b}
+        yield row_of(
+            **_measured(pair, run_id)
+            | fields
+            | {
+                "statistic": "difference",
+                "comparison": name,
+                "cell_b": pair.b,
+                "excluded_a": np.sum(pair.asked & which & np.isnan(pair.values_a)),
+                "excluded_b": np.sum(pair.asked & which & np.isnan(pair.values_b)),
+                "note": fields["note"] if pair.whole else NO_CELL,
+            }
+        )
+
+
+def _shift_rows(
+    name: str, pair: Pair, against: str, other: Pair | None, weights: Weights, *, run_id: str, seed: int
+) -> Iterator[dict[str, object]]:
+    """How far this difference lies from another's, on the questions that all four cells scored."""
+    common = {"statistic": "shift", "comparison": name, "cell_a": name, "cell_b": against}
+    if other is None:
+        yield row_of(**_measured(pair, run_id) | common | {"slice": "all", "note": _OTHER_CORPUS.format(against, name)})
+        return
+    shifts = pair.differences - other.differences
+    asked = pair.asked | other.asked
+    for mask, fields in _paired(pair.scores, pair.measure, shifts, asked, weights, seed=seed):
+        which = mask & asked
+        said = [] if other.measure == pair.measure else [_OTHER_MEASURE]
+        yield row_of(
+            **_measured(pair, run_id)
+            | fields
+            | common
+            | {
+                "excluded_a": np.sum(which & np.isnan(pair.differences)),
+                "excluded_b": np.sum(which & np.isnan(other.differences)),
+                "note": notes(str(fields["note"] or ""), *said) if pair.whole and other.whole else NO_CELL,
+            }
+        )
+
+
+def _paired(
+    scores: CorpusScores, measure: Measure, values: Floats, asked: Mask, weights: Weights, *, seed: int
+) -> Iterator[tuple[Mask, dict[str, object]]]:
+    """By slice: mean, interval, p and detectable difference of paired values, NaN where a question is not paired."""
+    slices = scores.slices(measure.label_set)
+    paired = np.isfinite(values)
+    sums = scores.by_cluster(np.where(paired, values, 0.0)[None, :], slices)[0]
+    counts = scores.by_cluster(paired[None, :], slices)[0]
+    low, high = ratio_intervals(weights, sums, counts)
+    for place, (name, mask) in enumerate(slices):
+        n, clusters = int(counts[place].sum()), int(np.sum(counts[place] > 0))
+        fields: dict[str, object] = {"slice": name, "n": n, "clusters": clusters, "note": NO_SCORES}
+        if not n and name != "all" and not (asked & mask).any():
+            continue
+        if n:
+            fields["value"] = sums[place].sum() / n
+            fields["note"] = ONE_CLUSTER
+        fields["method"] = bootstrap_method(seed)
+        if clusters > 1:
+            test = sign_flips(sums[place], seed=seed)
+            fields |= {
+                "low": low[place],
+                "high": high[place],
+                "p": test.p,
+                "detectable": detectable(sums[place], counts[place]),
+                "method": f"{bootstrap_method(seed)}; {test.method}",
+                "note": notes(few_clusters(clusters, flips=test.flips), NO_VARIANCE if np.isnan(low[place]) else ""),
+            }
+        yield mask, fields
+
+
+def _mcnemar_rows(name: str, pair: Pair, *, run_id: str) -> Iterator[dict[str, object]]:
+    """Of a yes-or-no metric; its value is the share of the discordant questions that only cell_a has right."""
+    if pair.measure.metric not in YES_OR_NO or not pair.whole:
+        return
+    both = np.isfinite(pair.differences)
+    for slice_name, mask in pair.scores.slices(pair.measure.label_set):
+        paired = both & mask
+        if not paired.any():
+            continue
+        only_a, only_b = _discordant(pair, paired)
+        test = mcnemar(only_a, only_b)
+        whole = np.isin(pair.values_a[paired], (0, 1)).all() and np.isin(pair.values_b[paired], (0, 1)).all()
+        yield row_of(
+            **_measured(pair, run_id)
+            | {
+                "statistic": "mcnemar",
+                "comparison": name,
+                "cell_b": pair.b,
+                "slice": slice_name,
+                "n": paired.sum(),
+                "excluded_a": np.sum(pair.asked & mask & np.isnan(pair.values_a)),
+                "excluded_b": np.sum(pair.asked & mask & np.isnan(pair.values_b)),
+                "clusters": len(np.unique(pair.scores.cluster_of[paired])),
+                "value": test.share,
+                "low": test.low,
+                "high": test.high,
+                "only_a": only_a,
+                "only_b": only_b,
+                "p": test.p,
+                "method": "McNemar exact, two-sided, on discordant questions taken as independent; Clopper-Pearson interval",
+                "note": notes("" if whole else MAJORITY, "" if only_a + only_b else NOTHING_DISCORDANT),
+            }
+        )
+
+
+def _discordant(pair: Pair, paired: Mask) -> tuple[int, int]:
+    right_a, right_b = pair.values_a[paired] > 0.5, pair.values_b[paired] > 0.5
+    return int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))
+
+
+def _measured(pair: Pair, run_id: str) -> dict[str, object]:
+    measure = pair.measure
+    series = Series(pair.a, measure.metric, measure.cutoff_kind, measure.cutoff, measure.label_set, measure.judge)
+    return described(pair.scores, series, run_id)

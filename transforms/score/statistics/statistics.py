@@ -1,0 +1,42 @@
+"""What the scores of a run say: means with intervals, the study's comparisons with tests, agreement of judges, spread."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from threadpoolctl import threadpool_limits
+
+from transforms.score.statistics.agreement import agreement_rows
+from transforms.score.statistics.comparisons import comparison_rows
+from transforms.score.statistics.means import mean_rows
+from transforms.score.statistics.repeats import repeat_rows
+from transforms.score.statistics.resampling import cluster_weights
+from transforms.score.statistics.rows import table_of
+from transforms.score.statistics.series import CorpusScores, corpora_of
+from transforms.study.study import Study
+
+
+def statistics_of(scores: pa.Table, judgements: pa.Table, study: Study, *, run_id: str) -> pa.Table:
+    """Rows of STATISTICS, in the order of their key; the same for the same rows in any order.
+
+    A question's value is the mean over the repeats of its answer that were scored. What cannot be told is null, with a
+    note that says why.
+
+    Args:
+        scores: rows of SCORES; those of other runs are passed over.
+        judgements: rows of JUDGEMENTS, likewise.
+        study: its comparisons, its repeats, and its seed, which every interval and test is drawn from.
+    """
+    # One thread, since how BLAS divides its work would show in the last digits.
+    with threadpool_limits(1, user_api="blas"):
+        return table_of(_rows(list(corpora_of(scores, run_id)), judgements, study, run_id=run_id))
+
+
+def _rows(
+    corpora: list[CorpusScores], judgements: pa.Table, study: Study, *, run_id: str
+) -> Iterator[dict[str, object]]:
+    weights = {one.corpus: cluster_weights(len(one.conversations), study.seed) for one in corpora}
+    for one in corpora:
+        yield from mean_rows(one, weights[one.corpus], run_id=run_id, seed=study.seed)
+        yield from repeat_rows(one, judgements, study, run_id=run_id)
+    yield from comparison_rows(corpora, weights, study, run_id=run_id)
+    yield from agreement_rows(judgements, run_id=run_id, seed=study.seed)
