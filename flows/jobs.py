@@ -16,6 +16,8 @@ from transforms.lake.bundle import discard
 from transforms.lake.lake import Lake
 from transforms.lake.manifest import drop_manifest, finished_shards, read_manifest
 from transforms.lake.progress import Progress
+from transforms.link.batches import LinkWish
+from transforms.link.beam import LinkUnits
 from transforms.llm.model import ModelStoppedError
 from transforms.read.beam import GatherTurns, ReadShards
 from transforms.read.conversation import ReadOptions
@@ -36,9 +38,10 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class StageJob:
-    """Stage some shards: read, represent, embed, write files, put manifests.
+    """Stage some shards: read, represent, embed or link, write files, put manifests.
 
     Attributes:
+        links: which links to make among stored units; None for none.
         models: those that the wanted edge leads to; what they left unanswered offline is never handed on.
     """
 
@@ -49,6 +52,7 @@ class StageJob:
     options: ReadOptions = field(default_factory=ReadOptions)
     total_bytes: int = 0
     models: Models = field(default_factory=Models)
+    links: LinkWish | None = None
 
     def run(self, shards: Sequence[Shard]) -> list[str]:
         """Stage the shards and return the names of their manifests; shards that are finished already cost one look.
@@ -82,6 +86,8 @@ class StageJob:
                 batches = batches | "EmbedUnits" >> EmbedUnits(
                     wanted.known, wanted.embedder, wanted.fingerprint, edge=wanted.edge, workers=self.execution.workers
                 )
+            if self.links is not None:
+                batches = batches | "LinkUnits" >> LinkUnits(wanted.known, self.links)
             _ = batches | "StageFiles" >> StageFiles(self.lake.uri, wanted.known.corpus)
 
 

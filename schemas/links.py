@@ -4,7 +4,7 @@ from schemas.table import FLOAT, STRING, Table, column
 
 LINKS = Table(
     name="links",
-    grain="a typed edge between two units",
+    grain="a typed edge from one unit to another of its conversation; readers follow it both ways",
     key=("corpus", "representation", "source_unit", "target_unit", "relation"),
     partition_by=("corpus", "representation"),
     columns=(
@@ -13,7 +13,7 @@ LINKS = Table(
         column("representation", STRING, "the representation of both units"),
         column("source_unit", STRING, "the unit that the edge leaves"),
         column("target_unit", STRING, "the unit that it reaches"),
-        column("relation", STRING, "what the edge says"),
+        column("relation", STRING, "what the edge says; its name stands for the settings that it was made with"),
         column("description", STRING, "the relation in words, when there are any", null=True),
         column("weight", FLOAT, "strength, 1.0 when the relation has none"),
     ),

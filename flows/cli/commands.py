@@ -51,6 +51,16 @@ COMMANDS = (
         ("memlake embed --corpus team", "memlake embed --corpus team --representations turns --embedder static"),
     ),
     Command(
+        "link",
+        "flows.cli.link:link",
+        "Link stored units that are alike.",
+        (
+            "memlake link turns --corpus team",
+            "memlake link turns --corpus team --threshold 0.6 --k 5 --relation close",
+            "memlake link turns --corpus team --shared-word-threshold 0.3 --k 0 --relation published",
+        ),
+    ),
+    Command(
         "search",
         "flows.cli.search:search",
         "Show what a plan retrieves for a text.",
@@ -59,11 +69,28 @@ COMMANDS = (
     Command(
         "study",
         "flows.cli.study:app",
-        "Measure representations on questions: plan, run, ls, show.",
+        "Measure representations on questions: plan, run, ls, show, compare, gate.",
         (
             "memlake study plan locomo-retrieval",
             "memlake study run locomo-retrieval --corpus locomo",
             "memlake study show RUN --by category",
+            "memlake study compare RUN/chunks OTHER_RUN/chunks",
+            "memlake study gate locomo-retrieval",
+        ),
+    ),
+    Command(
+        "report",
+        "flows.cli.report:report",
+        "A run of a study as one page: figures, controls, every question.",
+        ("memlake report RUN --out report.html", "memlake report RUN --json"),
+    ),
+    Command(
+        "probes",
+        "flows.cli.probes:probes",
+        "Write synthetic conversations with planted facts and questions.",
+        (
+            "memlake probes ./probes --seed 7 --conversations 40 --turns 60 --fit 0.5 --split test",
+            "memlake probes ./probes --fit 0,0.25,0.5,0.75,1 --json",
         ),
     ),
     Command(

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Collection
 
 from flows.config import lake_flag
+from schemas import RUNS
 from schemas.vectors import embedder_name, made_by, vectors_table
 from transforms.embed.catalogue import EMBEDDERS, SERVED
 from transforms.lake.lake import open_lake
@@ -18,7 +19,8 @@ def remedy(stale: str, *, among: Collection[str], corpus: str, lake: str) -> str
     """The command that makes a stale part again, or where it comes from when no command does.
 
     Args:
-        stale: 'units:NAME', 'vectors:TABLE', either with ' of corpus NAME' when it is another one, or 'questions:LABELS'.
+        stale: 'units:NAME', 'vectors:TABLE', either with ' of corpus NAME' when it is another one, 'links:NAME:RELATION',
+            or 'questions:LABELS'.
         among: every stale part of the run; vectors cannot be made again before the units are.
         corpus: the corpus that the run was about.
         lake: the lake as the user named it.
@@ -37,6 +39,9 @@ def remedy(stale: str, *, among: Collection[str], corpus: str, lake: str) -> str
             return _SUPPLIED
         chosen = f" --representations {shlex.quote(representation)} --embedder {shlex.quote(embedder)}"
         return f"memlake embed{of}{chosen}{lake_flag(lake)}"
+    if kind == "links":
+        representation, _, relation = name.partition(":")
+        return f"memlake link {shlex.quote(representation)}{of}{_link_flags(representation, relation, corpus, lake)}{lake_flag(lake)}"
     return "ingest a source that brings them"
 
 
@@ -55,6 +60,23 @@ def _model_flags(name: str, lake: str) -> str:
     """The model that made a stored representation, as flags; '' for one that no model made."""
     _, settings = _stored(name, lake)
     return "".join(f" --{key} {shlex.quote(str(settings[key]))}" for key in OF_THE_RUN if key in settings)
+
+
+def _link_flags(representation: str, relation: str, corpus: str, lake: str) -> str:
+    """How `memlake link` was last told to make some links, as flags: the journal of runs knows."""
+    runs = open_lake(lake).open_table(RUNS).to_pyarrow_table(columns=["flow", "event", "logged_at", "settings"])
+    found = ""
+    for row in runs.sort_by("logged_at").to_pylist():
+        told = json.loads(row["settings"]) if row["flow"] == "link" and row["event"] == "ended" else {}
+        links = told.get("links", {})
+        if links.get("relation") == relation and told["corpus"] == corpus and representation in told["names"]:
+            flags = {**links, "embedder": told["embedder"]}
+            found = "".join(
+                f" --{key.replace('_', '-')} {shlex.quote(str(value))}"
+                for key, value in flags.items()
+                if value is not None
+            )
+    return found or f" --relation {shlex.quote(relation)}"
 
 
 def _stored(name: str, lake: str) -> tuple[str, dict[str, object]]:

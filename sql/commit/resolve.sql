@@ -61,7 +61,8 @@ left join landed as winner
     on candidates.conversation_id = winner.conversation_id and candidates.part = winner.part
 where candidates.staged and candidates.manifest is distinct from winner.manifest;
 
--- New turns make old representations and old evidence untrue: what this run did not bring anew goes.
+-- New turns make old representations and old evidence untrue, new units the vectors and links of the old ones: what
+-- this run did not bring anew goes.
 create temp table removed as
 select
     base.conversation_id,
@@ -78,10 +79,18 @@ left join candidates
         and candidates.lost_because is null
 left join landed as new_turns
     on base.conversation_id = new_turns.conversation_id and new_turns.part = 'turns' and new_turns.replaces
+left join landed as new_units
+    on
+        base.conversation_id = new_units.conversation_id
+        and new_units.replaces
+        and new_units.part = 'units:' || case
+            when base.part like 'links:%' then split_part(base.part, ':', 2)
+            when base.part like 'vectors:%' then split_part(split_part(base.part, ':', 2), '__', 1)
+        end
 where
     landed.part is not null
     or (
-        new_turns.part is not null
+        (new_turns.part is not null or new_units.part is not null)
         and candidates.part is null
         and base.part not in ('turns', 'forgotten')
     );

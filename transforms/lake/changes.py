@@ -170,7 +170,7 @@ def _take_out(lake: Lake, base: Snapshot, changes: Changes, table: str, keys: li
     """Replace the base's files that hold keyed rows by files without them; count those that have no successor."""
     gone = changes.counts.setdefault(table, Counts())
     for file in active_files(table, base.delta(table)).values():
-        gone.removed += sum(count_hits(lake.root, [file], one) for one in stale)
+        gone.removed += count_hits(lake.root, [file], stale)
         left, taken = without(lake.root, file, keys)
         if taken:
             remove, add = changes.files.setdefault(table, ([], []))
@@ -189,7 +189,7 @@ def _add_manifest(lake: Lake, changes: Changes, index: int, manifest: Manifest) 
         if not left:
             continue
         changes.files.setdefault(file.table, ([], []))[1].extend(left)
-        replaced = sum(count_hits(lake.root, left, one) for one in replaced_keys.get(file.table, []))
+        replaced = count_hits(lake.root, left, replaced_keys.get(file.table, []))
         counts = changes.counts.setdefault(file.table, Counts())
         counts.replaced += replaced
         counts.added += sum(one.rows for one in left) - replaced
@@ -245,6 +245,13 @@ def table_keys(parts: pa.Table, corpus: str) -> dict[str, list[Keys]]:
         partition = {"corpus": corpus, "representation": part.removeprefix("units:")}
         for table in ("units", "provenance", "links", "extractions"):
             _put(keys, table, rows, ("conversation_id",), partition)
+    links = parts.filter(pc.starts_with(parts["part"], "links:"))
+    for part in pc.unique(links["part"]).to_pylist():
+        _, representation, relation = part.split(":")
+        rows = links.filter(pc.equal(links["part"], part))
+        rows = rows.append_column("relation", pa.repeat(pa.scalar(relation, pa.string()), rows.num_rows))
+        partition = {"corpus": corpus, "representation": representation}
+        _put(keys, "links", rows, ("conversation_id", "relation"), partition)
     _put(keys, "parts", parts, ("conversation_id", "part"), {"corpus": corpus})
     return keys
 

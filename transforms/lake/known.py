@@ -40,6 +40,14 @@ class Known:
         rows = _snapshot(self.lake, self.snapshot_id).read("turns", where=where)
         return rows.sort_by([("conversation_id", "ascending"), ("ordinal", "ascending")])
 
+    def vectors(self, table: str, conversations: pa.Array) -> pa.Table:
+        """unit_id and vector of some conversations' units, from a Lance table that the snapshot has."""
+        stored = _snapshot(self.lake, self.snapshot_id).lance_table(table)
+        if stored is None:
+            raise ValueError(f"table={table!r}: not in snapshot={self.snapshot_id!r}")
+        where = (pc.field("corpus") == self.corpus) & pc.field("conversation_id").isin(conversations)
+        return stored.to_table(columns=["unit_id", "vector"], filter=where)
+
 
 def seen(held: Held, part: str, hashes: Mapping[str, str], rows: Mapping[str, int]) -> pa.Table:
     """PARTS_SEEN of one part of several conversations: staged is where the lake holds another hash, or none.

@@ -43,20 +43,21 @@ class Keys:
         return pc.is_in(_joined(rows, self.columns), value_set=self.values)
 
 
-def count_hits(root: Path, files: Iterable[StagedFile], keys: Keys) -> int:
-    """How many rows of some files have one of the keys."""
+def count_hits(root: Path, files: Iterable[StagedFile], keys: list[Keys]) -> int:
+    """How many rows of some files have one of the keys; a row that has several counts once."""
     total = 0
     for file in files:
-        if keys.may_touch(file):
-            rows = pq.read_table(_path(root, file), columns=list(keys.columns), partitioning=None)
-            total += pc.sum(keys.hits(rows)).as_py() or 0
+        if some := [one for one in keys if one.may_touch(file)]:
+            columns = sorted({column for one in some for column in one.columns})
+            rows = pq.read_table(_path(root, file), columns=columns, partitioning=None)
+            total += pc.sum(_any_hit(some, rows)).as_py() or 0
     return total
 
 
 def without(root: Path, file: StagedFile, keys: list[Keys]) -> tuple[list[StagedFile], int]:
     """The files that hold a file's rows less the keyed ones, and how many rows went; ([file], 0) when untouched."""
     keys = [one for one in keys if one.may_touch(file)]
-    if not keys or not any(count_hits(root, [file], one) for one in keys):
+    if not keys or not count_hits(root, [file], keys):
         return [file], 0
     # One file stays one file: a conversation's rows are never spread over two.
     writer = PartitionWriter(root, TABLES[file.table], file.partition, file_bytes=sys.maxsize)
@@ -64,14 +65,18 @@ def without(root: Path, file: StagedFile, keys: list[Keys]) -> tuple[list[Staged
     with pq.ParquetFile(_path(root, file)) as opened:
         for batch in opened.iter_batches():
             rows = pa.table(batch)
-            hit = keys[0].hits(rows)
-            for one in keys[1:]:
-                hit = pc.or_(hit, one.hits(rows))
-            left = rows.filter(pc.invert(hit))
+            left = rows.filter(pc.invert(_any_hit(keys, rows)))
             gone += rows.num_rows - left.num_rows
             writer.write(left)
     writer.close()
     return writer.done, gone
+
+
+def _any_hit(keys: list[Keys], rows: pa.Table) -> pa.Array:
+    hit = keys[0].hits(rows)
+    for one in keys[1:]:
+        hit = pc.or_(hit, one.hits(rows))
+    return hit
 
 
 def _path(root: Path, file: StagedFile) -> Path:

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from transforms.errors import NotFoundError
 from transforms.lake.snapshot import Snapshot
+from transforms.link.parts import links_part
 from transforms.retrieve.expand import Expand
 from transforms.retrieve.plan import Plan
 
@@ -48,18 +49,17 @@ def read_beside(
 def check_beside(snapshot: Snapshot, corpus: str, cells: Sequence[Searching]) -> None:
     """Refuse a plan that follows links, or looks for gold turns, where the corpus has none.
 
+    A representation that was linked and has no two units alike is no fault: nothing expands.
+
     Raises:
-        NotFoundError: a representation has no links of the plan's relations, or no question has gold of its label set.
+        NotFoundError: a representation was never linked by the plan's relations, or no question has gold of its label set.
     """
     linked: set[tuple[str, Expand]] = set()
     for cell in cells:
         if cell.plan.expand is not None:
             linked |= {(name, cell.plan.expand) for name in cell.representations}
     for representation, expand in sorted(linked, key=lambda one: (one[0], one[1].relations)):
-        where = (pc.field("corpus") == corpus) & (pc.field("representation") == representation)
-        if expand.relations:
-            where &= pc.field("relation").isin(list(expand.relations))
-        if not snapshot.dataset("links").count_rows(filter=where):
+        if not _is_linked(snapshot, corpus, representation, expand.relations):
             relations = ", ".join(expand.relations) or "any"
             raise NotFoundError(
                 f"representation={representation!r} of corpus={corpus!r} has no links of relation={relations}, and a plan "
@@ -73,3 +73,15 @@ def check_beside(snapshot: Snapshot, corpus: str, cells: Sequence[Searching]) ->
                 f"corpus={corpus!r} has no evidence of label_set={label_set!r}, and a plan looks for it",
                 hint="memlake sql 'select distinct corpus, label_set from evidence'",
             )
+
+
+def _is_linked(snapshot: Snapshot, corpus: str, representation: str, relations: Sequence[str]) -> bool:
+    """Whether links were made, or came with a source, whatever their number."""
+    where = (pc.field("corpus") == corpus) & (pc.field("representation") == representation)
+    made = pc.starts_with(pc.field("part"), f"links:{representation}:")
+    if relations:
+        where &= pc.field("relation").isin(list(relations))
+        made = pc.field("part").isin([links_part(representation, relation) for relation in relations])
+    if snapshot.dataset("parts").count_rows(filter=(pc.field("corpus") == corpus) & made):
+        return True
+    return bool(snapshot.dataset("links").count_rows(filter=where))

@@ -1,0 +1,71 @@
+"""Link: edges between stored units that are alike."""
+
+from dataclasses import asdict, dataclass, field
+
+import pyarrow.compute as pc
+
+from flows.jobs import StageJob
+from flows.landing import Landing, seed_of
+from flows.runs import finish, run_of
+from flows.settings import PipelineSettings
+from flows.stored import check_representations, stored_shards
+from schemas.vectors import vectors_table
+from transforms.embed.catalogue import check_embedder
+from transforms.lake.known import Known
+from transforms.lake.lake import open_lake
+from transforms.lake.snapshot import Snapshot
+from transforms.link.batches import LinkWish, not_embedded
+from transforms.link.similar import LinkSettings
+from transforms.represent.batches import Wanted
+
+
+@dataclass(frozen=True)
+class LinkRunSettings(PipelineSettings):
+    """What `memlake link` is told; the embedder is the one whose stored vectors are compared, and nothing is embedded."""
+
+    names: tuple[str, ...]
+    links: LinkSettings = field(default_factory=LinkSettings)
+
+
+def link(settings: LinkRunSettings) -> dict[str, object]:
+    """Link stored units by their stored vectors and publish one snapshot; the document of `memlake link --json`.
+
+    Raises:
+        NotFoundError: no such lake, corpus or representation, or units that are not embedded.
+    """
+    check_embedder(settings.embedder)
+    lake = open_lake(settings.lake)
+    with run_of(lake, "link", asdict(settings)) as run:
+        base = lake.snapshot()
+        chosen = check_representations(base, settings.corpus, tuple(dict.fromkeys(settings.names)))
+        for name in chosen:
+            _check_embedded(base, settings.corpus, name, settings.embedder)
+        wish = LinkWish(settings.embedder, settings.links)
+        wanted = Wanted(Known(str(lake.root), base.snapshot_id, settings.corpus), ())
+        seed = seed_of(wanted, "link", settings.embedder, settings.links.settings_hash, *chosen)
+        job = StageJob(lake, wanted, run.run_id, settings.execution, links=wish)
+        published, report = Landing(run, job, settings.lock_timeout_s).land(
+            base,
+            lambda now: (
+                stored_shards(
+                    now, "units", settings.corpus, seed, settings.shard_bytes, chosen, workers=settings.workers
+                ),
+                (),
+            ),
+        )
+        return finish(run, published, report)
+
+
+def _check_embedded(base: Snapshot, corpus: str, representation: str, embedder: str) -> None:
+    """Refuse before any work what the first batch would refuse.
+
+    Raises:
+        NotFoundError: some of the units have no vectors by this embedder.
+    """
+    parts = base.read("parts", columns=["conversation_id", "part"], where=pc.field("corpus") == corpus)
+    units, vectors = (
+        parts.filter(pc.equal(parts["part"], part))["conversation_id"]
+        for part in (f"units:{representation}", f"vectors:{vectors_table(representation, embedder)}")
+    )
+    if not pc.all(pc.is_in(units, value_set=vectors.combine_chunks())).as_py():
+        raise not_embedded(representation, embedder, corpus)

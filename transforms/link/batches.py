@@ -1,0 +1,84 @@
+"""Link the units of a batch, conversation by conversation, where the lake lacks their links."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas import LINKS
+from schemas.vectors import vectors_table
+from transforms.batch import Batch
+from transforms.errors import NotFoundError
+from transforms.lake.known import Known, changed, only, seen
+from transforms.link.parts import links_part, links_part_hash
+from transforms.link.similar import LinkSettings, link_rows, similar_units, texts_of
+from transforms.retrieve.outputs import outputs_from
+
+
+@dataclass(frozen=True, slots=True)
+class LinkWish:
+    """What is linked by what: links of stored units by the vectors of one embedder."""
+
+    embedder: str
+    settings: LinkSettings
+
+
+def link_batch(batch: Batch, known: Known, wish: LinkWish) -> Batch:
+    """Replace a batch's units, which are stored, by the links among them, where the lake lacks them, and their parts.
+
+    The parts of units and vectors stay in the batch, not to land but to be compared: where another writer has changed
+    them before the commit, the shard is staged again.
+
+    Raises:
+        NotFoundError: a conversation's units have no vectors by this embedder.
+    """
+    units = batch.tables["units"]
+    of_units = batch.parts.filter(pc.starts_with(batch.parts["part"], "units:"))
+    held = known.parts(pc.unique(of_units["conversation_id"]))
+    links, parts = [], [batch.parts]
+    for part in pc.unique(of_units["part"]).to_pylist():
+        representation = part.removeprefix("units:")
+        names = of_units.filter(pc.equal(of_units["part"], part))["conversation_id"].to_pylist()
+        table = vectors_table(representation, wish.embedder)
+        made_of = {name: held[name, f"vectors:{table}"][0] for name in names if (name, f"vectors:{table}") in held}
+        if len(made_of) < len(names):
+            raise not_embedded(representation, wish.embedder, known.corpus)
+        hashes = {name: links_part_hash(value, wish.settings.settings_hash) for name, value in made_of.items()}
+        mine = links_part(representation, wish.settings.relation)
+        missing = changed(held, mine, hashes)
+        made = LINKS.empty()
+        if missing:
+            of_it = units.filter(pc.equal(units["representation"], representation))
+            made = _linked(only(of_it, missing), known.vectors(table, pa.array(sorted(missing), pa.string())), wish)
+        counted = made.group_by("conversation_id", use_threads=False).aggregate([([], "count_all")])
+        rows = dict(zip(*(column.to_pylist() for column in counted.columns), strict=True))
+        links.append(made)
+        parts.append(seen(held, f"vectors:{table}", made_of, {}))
+        parts.append(seen(held, mine, hashes, dict.fromkeys(missing, 0) | rows))
+    return replace(batch, tables={"links": pa.concat_tables(links)}, parts=pa.concat_tables(parts))
+
+
+def not_embedded(representation: str, embedder: str, corpus: str) -> NotFoundError:
+    """The error for units without vectors."""
+    return NotFoundError(
+        f"representation={representation!r} is not embedded by embedder={embedder!r} for all of corpus={corpus!r}",
+        hint=f"memlake embed --corpus {corpus} --representations {representation} --embedder {embedder}",
+    )
+
+
+def _linked(units: pa.Table, stored: pa.Table, wish: LinkWish) -> pa.Table:
+    """Links among the units of each conversation, which are taken in the order of their ids, as ties are broken by it."""
+    units = units.sort_by([("conversation_id", "ascending"), ("unit_id", "ascending")]).combine_chunks()
+    # A conversation's vectors are its units', one each: an audit holds every commit to it.
+    rows = pc.index_in(units["unit_id"], value_set=stored["unit_id"]).combine_chunks()
+    vectors = outputs_from(stored, rows).dense
+    assert vectors is not None
+    runs = pc.run_end_encode(units["conversation_id"].combine_chunks())
+    ends = runs.run_ends.to_numpy()
+    made = []
+    for start, end in zip(np.append(0, ends[:-1]).tolist(), ends.tolist(), strict=True):
+        mine = units.slice(start, end - start)
+        edges = similar_units(vectors[start:end], texts_of(mine), wish.settings)
+        made.append(link_rows(mine, edges, wish.settings.relation))
+    return pa.concat_tables(made)
