@@ -1,6 +1,6 @@
 # Every target sets up what it needs: on a fresh machine `make demo` and `make test` are the only two commands.
 .DEFAULT_GOAL := help
-.PHONY: help demo test long lint format readme bench prism clean
+.PHONY: help demo test long lint format readme bench peers prism clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -37,6 +37,10 @@ readme: $(READY)  ## rewrite the README's table of tables from schemas/
 
 bench: $(MODELS)  ## memlake against a plain Python loop, time and peak memory (ARGS= reaches the script)
 	$(BIN)/python tests/bench/ingest.py $(ARGS)
+
+peers: $(READY)  ## exact search, words and SQL against faiss, usearch, LanceDB, tantivy, bm25s (ARGS='--quick' for small)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c infra/constraints.txt -e '.[dev,bench]'
+	$(BIN)/python tests/bench/retrieve.py $(ARGS)
 
 prism:  ## build Beam's Prism runner into .tools/, two minutes once; left out where Go is absent
 	@if [ -x $(PRISM) ]; then :; \

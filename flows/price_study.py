@@ -1,7 +1,7 @@
 """What a study would still have to make and to ask in a lake, and what that would cost."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,7 +9,9 @@ import pyarrow.compute as pc
 from flows.config import lake_flag
 from flows.models import ModelSettings, prices_of, served_models
 from flows.price import price_making
-from flows.study import StudySettings, find_study
+from flows.price_answers import price_answers
+from flows.study import StudySettings
+from flows.study_stages import Asked, asked_of
 from schemas.vectors import vectors_table
 from transforms.lake.lake import Lake, open_lake
 from transforms.lake.snapshot import Snapshot
@@ -19,9 +21,7 @@ from transforms.llm.prices import price_of
 from transforms.llm.tokens import find_counter
 from transforms.represent.catalogue import asks_model, kind_named, making
 from transforms.represent.parts import units_part
-from transforms.retrieve.corpus import questions_of
-from transforms.retrieve.questions import each_once
-from transforms.retrieve.study import Study
+from transforms.study.study import Study, StudyCorpus
 
 _TEXTS = 4096
 
@@ -31,50 +31,64 @@ def price_study(settings: StudySettings) -> dict[str, object]:
 
     Raises:
         NotFoundError: no such lake, snapshot, study or corpus, or the corpus has no such questions.
-        UsageError: a representation that is to be made asks a model, and none is named.
+        UsageError: a representation that is to be made, a reader or a judge asks a model, and none is named.
     """
-    study = find_study(settings.study, corpus=settings.corpus)
+    study = settings.chosen()
     lake = open_lake(settings.lake)
     base = lake.snapshot(settings.at)
-    questions = each_once(questions_of(base, study))
-    asked = pc.unique(questions["conversation_id"])
-    names = list(dict.fromkeys(name for cell in study.cells for name in cell.representations))
-    rows = [_representation(lake, base, study, name, asked, settings.models) for name in names]
+    asked = asked_of(lake, base, study)
+    rows = [
+        _representation(lake, base, one.corpus, name, pc.unique(one.labels["conversation_id"]), settings.models)
+        for one in asked
+        for name in _names(study, one.corpus)
+    ]
     rows = [row | {"next": f"{row['next']}{lake_flag(settings.lake)}"} if "next" in row else row for row in rows]
-    embedding = _embedding(lake, base, study, questions, settings.models)
-    prices = [row for row in (*rows, embedding or {}) if "price_low" in row]
+    embedding = _embedding(lake, base, study, asked, settings.models)
+    stored = all(row["state"] == "stored" for row in rows)
+    answering = price_answers(lake, base, study, asked, settings.models, stored=stored)
+    prices = [row for row in (*rows, *answering, embedding or {}) if "price_low" in row]
     return {
         "study": study.name,
-        "corpus": study.corpus,
+        "corpora": [corpus.name for corpus in study.corpora],
         "snapshot_id": base.snapshot_id,
         "cells": len(study.cells),
-        "questions": questions.num_rows,
+        "questions": sum(one.questions.num_rows for one in asked),
         "representations": rows,
         "embedding": embedding,
+        "answering": answering,
         "calls": sum(int(str(row["calls"])) for row in prices),
         **{name: _total(prices, name) for name in ("price_low", "price_high")},
     }
 
 
+def _names(study: Study, corpus: StudyCorpus) -> list[str]:
+    return list(dict.fromkeys(name for cell in study.cells_of(corpus.name) for name in cell.representations))
+
+
 def _representation(
-    lake: Lake, base: Snapshot, study: Study, name: str, asked: pa.Array, models: ModelSettings
+    lake: Lake, base: Snapshot, corpus: StudyCorpus, name: str, asked: pa.Array, models: ModelSettings
 ) -> dict[str, object]:
     """Whether a representation is stored for the conversations that are asked about; what it costs where it is not."""
-    where = (pc.field("corpus") == study.corpus) & (pc.field("part") == units_part(name))
+    where = (pc.field("corpus") == corpus.name) & (pc.field("part") == units_part(name))
     held = base.read("parts", columns=["conversation_id"], where=where)["conversation_id"]
     lacking = pc.sum(pc.invert(pc.is_in(asked, value_set=held.combine_chunks()))).as_py() or 0
-    row: dict[str, object] = {"representation": name, "state": "stored", "conversations": lacking}
+    row: dict[str, object] = {
+        "corpus": corpus.name,
+        "representation": name,
+        "state": "stored",
+        "conversations": lacking,
+    }
     if not lacking:
         return row
     if kind_named(name) is None:
-        return row | {"state": "comes with its source", "next": f"memlake ingest SOURCE --corpus {study.corpus}"}
+        return row | {"state": "comes with its source", "next": f"memlake ingest SOURCE --corpus {corpus.name}"}
     asks = asks_model(name)
     flags = _flags(models) if asks else ""
-    row |= {"state": "to be made", "next": f"memlake represent {name} --corpus {study.corpus}{flags}"}
+    row |= {"state": "to be made", "next": f"memlake represent {name} --corpus {corpus.name}{flags}"}
     if not asks:
         return row
     made = making(name, model=models.model, provider=models.provider_name)
-    return row | price_making(lake, base, study.corpus, made, models)
+    return row | price_making(lake, base, corpus.name, made, models)
 
 
 def _flags(models: ModelSettings) -> str:
@@ -84,7 +98,7 @@ def _flags(models: ModelSettings) -> str:
 
 
 def _embedding(
-    lake: Lake, base: Snapshot, study: Study, questions: pa.Table, models: ModelSettings
+    lake: Lake, base: Snapshot, study: Study, asked: Sequence[Asked], models: ModelSettings
 ) -> dict[str, object] | None:
     """What a served embedder would be asked: questions, and stored units that it has not embedded; None for a local one."""
     served = served_models(study.embedder) if study.needs_vectors else []
@@ -94,7 +108,7 @@ def _embedding(
     cache, counter, prices = ReplyCache(lake.root), find_counter(), prices_of(models)
     seen: set[str] = set()
     texts = tokens = 0
-    for block in _texts(base, study, questions):
+    for block in (text for one in asked for text in _texts(base, study, one)):
         new = {embedding_hash(models.provider_name, model, text): text for text in block}
         new = {name: text for name, text in new.items() if name not in seen}
         seen |= new.keys()
@@ -118,14 +132,16 @@ def _embedding(
     }
 
 
-def _texts(base: Snapshot, study: Study, questions: pa.Table) -> Iterator[list[str]]:
+def _texts(base: Snapshot, study: Study, asked: Asked) -> Iterator[list[str]]:
     """Questions, and the key_texts of stored units without a vector of the embedder, some thousand at a time."""
-    yield questions["text"].to_pylist()
-    for name in dict.fromkeys(name for cell in study.cells if cell.plan.needs for name in cell.representations):
+    corpus = asked.corpus.name
+    yield asked.questions["text"].to_pylist()
+    searched = [cell for cell in study.cells_of(corpus) if cell.plan.needs]
+    for name in dict.fromkeys(name for cell in searched for name in cell.representations):
         part = f"vectors:{vectors_table(name, study.embedder)}"
-        where = (pc.field("corpus") == study.corpus) & (pc.field("part") == part)
+        where = (pc.field("corpus") == corpus) & (pc.field("part") == part)
         embedded = base.read("parts", columns=["conversation_id"], where=where)["conversation_id"]
-        of_units = (pc.field("corpus") == study.corpus) & (pc.field("representation") == name)
+        of_units = (pc.field("corpus") == corpus) & (pc.field("representation") == name)
         units = base.read("units", columns=["conversation_id", "key_text"], where=of_units)
         left = units.filter(pc.invert(pc.is_in(units["conversation_id"], value_set=embedded.combine_chunks())))
         for batch in left.to_batches(max_chunksize=_TEXTS):

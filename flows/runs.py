@@ -254,6 +254,22 @@ def check_dead_letters(
         )
 
 
+def check_failed_calls(made: dict[str, object], failures: Mapping[str, tuple[int, int]], *, allowed: float) -> None:
+    """Raise TooManyDeadLettersError, with the run's document, when more answers or verdicts failed than is allowed."""
+    too_many = [
+        f"{failed} of {total} {what} failed, --allow-dead-records allows {allowed:.2%}"
+        for what, (failed, total) in failures.items()
+        if failed > allowed * total
+    ]
+    if too_many:
+        raise TooManyDeadLettersError(
+            "; ".join(too_many),
+            hint="memlake sql 'select reason, count(*) as failed from answers where text is null group by reason'; "
+            "the same command asks again for what may pass",
+            document=made,
+        )
+
+
 def _markdown(run: Run, made: Mapping[str, object]) -> str:
     """The run's card: what a person looks for first."""
     lines = [

@@ -17,7 +17,7 @@ from transforms.lake.lake import Lake, open_lake
 from transforms.lake.snapshot import Snapshot
 from transforms.retrieve.cell import Cell, run_cell
 from transforms.retrieve.corpus import question_vectors, stored_vectors
-from transforms.retrieve.plan import Plan, find_plan
+from transforms.retrieve.plan import PLANS, Plan, find_plan
 from transforms.retrieve.search import Cutoffs
 from transforms.retrieve.store import align_vectors, open_store
 
@@ -66,6 +66,12 @@ def search(settings: SearchSettings) -> Hits:
             f"text={settings.text!r} k={settings.k}: a text and k >= 1 are needed", hint="memlake search TEXT"
         )
     plan = find_plan(settings.plan)
+    if plan.reads:
+        raise UsageError(
+            f"plan={settings.plan!r} reads {', '.join(sorted(plan.reads))}, which a search for one text has not: allowed "
+            f"are {', '.join(name for name in PLANS if not find_plan(name).reads)}",
+            hint="--plan hybrid",
+        )
     lake = open_lake(settings.lake)
     snapshot = lake.snapshot(settings.at)
     units = _units(snapshot, settings)

@@ -1,106 +1,164 @@
-"""Study: the cells of a study on a corpus, scored, as one new snapshot."""
+"""Study: the cells of a study on its corpora, answered, judged and scored, as one new snapshot."""
 
-from collections import Counter
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from flows.adapter import publish_artifact, step
 from flows.models import ModelSettings, open_models, served_models
-from flows.runs import Run, run_of
-from schemas import TABLES
-from transforms.embed.catalogue import opened
+from flows.runs import Run, check_failed_calls, run_of
+from flows.study_stages import Brought, answer_study, asked_of, score_study, search_study
+from transforms.answer.forms import judge_prompts
 from transforms.errors import NotFoundError
-from transforms.lake.connect import connect
+from transforms.ids import content_id
 from transforms.lake.lake import Lake, open_lake
-from transforms.lake.publish import forgotten_of, publish_files
+from transforms.lake.publish import publish_files
 from transforms.lake.snapshot import Snapshot
-from transforms.lake.stage import StagedFile, Stager
-from transforms.llm.edge import EdgeSettings
-from transforms.retrieve.corpus import questions_of, search_corpus
-from transforms.retrieve.questions import each_once
-from transforms.retrieve.store import UNIT_TOKENS
-from transforms.retrieve.study import Study, cell_rows, read_study
-from transforms.score.evaluate import evaluate
+from transforms.llm.calls import paid
+from transforms.llm.prompting import prompt
+from transforms.study.parse import read_study
+from transforms.study.study import Study
 
 
 @dataclass(frozen=True)
 class StudySettings:
-    """What `memlake study run` is told; `study` is a name of flows/studies or a path, `corpus` '' the study's own."""
+    """What `memlake study run` is told.
+
+    Attributes:
+        study: a name of flows/studies or a path.
+        corpus: which of the study's corpora; or, of a study of one, another in its place; none for the study's own.
+        embedder, reranker: in place of the study's; '' for its own, reranker='none' to leave reranking out.
+        allow_dead_records: share of answers or of verdicts that may fail before the run ends with exit code 3.
+    """
 
     lake: str
     study: str
-    corpus: str = ""
+    corpus: tuple[str, ...] = ()
+    embedder: str = ""
+    reranker: str = ""
     at: str = "latest"
     lock_timeout_s: float = 60.0
+    allow_dead_records: float = 0.01
     quiet: bool = True
     models: ModelSettings = field(default_factory=ModelSettings)
 
+    def chosen(self) -> Study:
+        """The study under these settings.
+
+        Raises:
+            NotFoundError, UsageError: there is none, it is none, or a setting does not fit it.
+        """
+        return self.applied(find_study(self.study))
+
+    def applied(self, study: Study) -> Study:
+        """A study as these settings change it.
+
+        Raises:
+            UsageError: a setting does not fit it.
+        """
+        if self.corpus:
+            study = study.on_corpora(self.corpus)
+        if self.embedder:
+            study = replace(study, embedder=self.embedder)
+        if self.reranker:
+            study = study.with_reranker(self.reranker)
+        return study.with_model(self.models.model)
+
 
 def run_study(settings: StudySettings) -> dict[str, object]:
-    """Search, score and publish; the document of `memlake study run --json`.
+    """Search, answer, judge, score and publish; the document of `memlake study run --json`.
 
     Raises:
         NotFoundError: no such lake, snapshot, study, corpus or representation.
-        UsageError: the study is not well formed.
+        UsageError: the study is not well formed, or asks a model and none is named.
         EmbedderMismatchError: the vectors that it needs were made by another model or revision.
+        ModelStoppedError: the models stopped the run; nothing was published, and what was paid is kept.
         LakeConflictError: a conversation was forgotten while it was read; nothing was published.
+        TooManyDeadLettersError: published, and more answers or verdicts failed than is allowed.
     """
-    study = find_study(settings.study, corpus=settings.corpus)
+    study = settings.chosen()
     lake = open_lake(settings.lake)
     with run_of(lake, "study", asdict(settings)) as run:
         snapshot = lake.snapshot(settings.at)
-        labels, forgotten = _asked(lake, snapshot, study)
-        questions = each_once(labels)
-        asked = served_models(study.embedder) if study.needs_vectors else []
-        with open_models(settings.models, lake, run.run_id, needed=bool(asked), models=tuple(asked)) as models:
-            search = step(_search_and_score, name="search-and-score")
-            files, excluded, cut = search(lake, snapshot, study, run, labels, models.edge)
-        if forgotten:
-            excluded = {"forgotten": forgotten, **excluded}
+        brought = _bring(lake, snapshot, study, run, settings)
+        with run.timed("score"):
+            scored = step(score_study, name="score")(lake, snapshot, study, run, brought)
         published = publish_files(
             lake,
-            files,
-            corpus=study.corpus,
-            conversations=pc.unique(questions["conversation_id"]),
+            [*brought.files, *scored.files],
+            conversations={asked.corpus.name: pc.unique(asked.labels["conversation_id"]) for asked in brought.asked},
             run_id=run.run_id,
             operation="study",
             lock_timeout_s=settings.lock_timeout_s,
         )
         run.snapshot_id, run.outcome = published.snapshot_id, "published"
+        forgotten = sum(asked.forgotten for asked in brought.asked)
         made: dict[str, object] = {
             "run_id": run.run_id,
             "study": study.name,
-            "corpus": study.corpus,
+            "corpora": [corpus.name for corpus in study.corpora],
             "snapshot_id": published.snapshot_id,
             "base_snapshot_id": published.base_snapshot_id,
             "read_snapshot_id": snapshot.snapshot_id,
             "cells": len(study.cells),
-            "questions": questions.num_rows,
-            "excluded": excluded,
-            **({"cut_for_reranker": cut} if cut else {}),
+            "questions": sum(asked.questions.num_rows for asked in brought.asked),
+            "excluded": {**({"forgotten": forgotten} if forgotten else {}), **scored.excluded},
+            **({"cut_for_reranker": dict(brought.cut)} if brought.cut else {}),
+            **({"answers": brought.answers, "judgements": brought.judgements} if brought.answers else {}),
+            **({"models": dict(run.paid)} if run.paid else {}),
             "seconds": run.seconds,
         }
-        run.counters = {name: made[name] for name in ("cells", "questions", "excluded")}
+        kept = ("cells", "questions", "excluded", "answers", "judgements", "models")
+        run.counters = {name: made[name] for name in kept if name in made} | {
+            "timings": run.timings,
+            "cell_seconds": {f"{corpus}/{cell}": round(s, 3) for (corpus, cell), s in brought.seconds.items()},
+            "signatures": dict(scored.signatures),
+            "judges": {
+                judge.name: asdict(judge) | {"prompts": [content_id(prompt(name)) for name in judge_prompts(judge)]}
+                for judge in study.judges
+            },
+            # What was run, whatever becomes of its file: a report is of this.
+            "study": study_path(settings.study).read_text(encoding="utf-8"),
+        }
         publish_artifact("study-summary", rows=[{key: str(value) for key, value in made.items()}])
+    check_failed_calls(made, brought.failures, allowed=settings.allow_dead_records)
     return made
 
 
-def find_study(name: str, *, corpus: str = "") -> Study:
-    """A study by path, or by its name among those that come with memlake; on another corpus than its own if one is named.
+def _bring(lake: Lake, snapshot: Snapshot, study: Study, run: Run, settings: StudySettings) -> Brought:
+    """What every cell brought back, and what readers and judges made of it."""
+    asked = asked_of(lake, snapshot, study)
+    embedders = served_models(study.embedder) if study.needs_vectors else []
+    names = (*embedders, *study.asks_models)
+    with open_models(settings.models, lake, run.run_id, needed=bool(names), models=names) as models:
+        with run.timed("search"):
+            brought = step(search_study, name="search")(
+                lake, snapshot, study, run, asked, models.edge, settings.models.provider_name if names else ""
+            )
+        with run.timed("answer"):
+            brought = step(answer_study, name="answer")(lake, study, brought, models.edge)
+    if names:
+        run.paid = paid(lake, run.run_id)
+    return brought
+
+
+def find_study(name: str) -> Study:
+    """A study by path, or by its name among those that come with memlake.
 
     Raises:
         NotFoundError: there is none; says which there are.
     """
-    study = read_study(_study_path(name))
-    return replace(study, corpus=corpus) if corpus else study
+    return read_study(study_path(name))
 
 
-def _study_path(name: str) -> Path:
+def study_path(name: str) -> Path:
+    """Where a study stands: the path itself, or that of one that comes with memlake.
+
+    Raises:
+        NotFoundError: none of those that come with memlake is named so.
+    """
     if name.endswith(".toml") or "/" in name:
         return Path(name)
     path = Path(str(resources.files("flows").joinpath("studies", f"{name}.toml")))
@@ -115,60 +173,3 @@ def study_names() -> list[str]:
     """The studies that come with memlake."""
     folder = resources.files("flows").joinpath("studies")
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
-
-
-def _asked(lake: Lake, snapshot: Snapshot, study: Study) -> tuple[pa.Table, int]:
-    """The questions' rows less those of conversations forgotten by now, whatever snapshot is read; how many these were.
-
-    Raises:
-        NotFoundError: the snapshot has no such question, or all of them are of forgotten conversations.
-    """
-    labels = questions_of(snapshot, study)
-    gone = pc.is_in(labels["conversation_id"], value_set=forgotten_of(lake.latest(), study.corpus))
-    forgotten = len(pc.unique(labels["question_id"].filter(gone)))
-    if pc.all(gone).as_py():
-        raise NotFoundError(
-            f"corpus={study.corpus!r}: the conversations of all {forgotten} questions in "
-            f"snapshot={snapshot.snapshot_id} were forgotten since",
-            hint="memlake snapshots ls",
-        )
-    return labels.filter(pc.invert(gone)), forgotten
-
-
-def _search_and_score(
-    lake: Lake, snapshot: Snapshot, study: Study, run: Run, labels: pa.Table, edge: EdgeSettings | None
-) -> tuple[list[StagedFile], dict[str, int], dict[str, int]]:
-    """Stage what each cell brings as it comes, so that memory does not grow with the corpus; score.
-
-    Returns:
-        The files; the questions that were not scored, by reason; by cell the pairs that were too long for its reranker.
-    """
-    stager = Stager(lake.root)
-    stager.write(TABLES["cells"], cell_rows(study, run_id=run.run_id, read_snapshot_id=snapshot.snapshot_id))
-    tokens = [UNIT_TOKENS.empty_table()]
-    cut: Counter[str] = Counter()
-    with opened(study.embedder, edge) if study.needs_vectors else nullcontext() as embedder:
-        for searched in search_corpus(snapshot, study, run.run_id, each_once(labels), embedder):
-            tokens.append(searched.unit_tokens)
-            stager.write(TABLES["retrievals"], searched.found.retrievals)
-            stager.write(TABLES["contexts"], searched.found.contexts)
-            cut[searched.cell] += searched.found.rerank_cut
-    files, _ = stager.close()
-    with connect(lake, snapshot.snapshot_id) as connection:
-        for name in ("cells", "retrievals", "contexts"):
-            paths = [str(lake.table_path(name) / file.path) for file in files if file.table == name]
-            connection.read_parquet(paths).create_view(name, replace=True)
-        # What is scored is what was asked, under the labels and in the language of the study.
-        connection.register("questions", labels)
-        scores = evaluate(connection, run.run_id, unit_tokens=pa.concat_tables(tokens))
-        connection.register("scores", scores)
-        excluded = dict(connection.execute(_EXCLUDED).fetchall())
-    stager = Stager(lake.root)
-    stager.write(TABLES["scores"], scores)
-    return [*files, *stager.close()[0]], excluded, {cell: pairs for cell, pairs in cut.items() if pairs}
-
-
-# Questions, not rows: a question without gold is left out of every cutoff of every cell for one reason.
-_EXCLUDED = """
-select reason, count(distinct (corpus, question_id)) from scores where reason is not null group by reason order by reason
-"""

@@ -1,7 +1,9 @@
 """Studies that come with memlake, runs that a lake holds, and a run's means laid out for reading."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, TypedDict
 
@@ -12,30 +14,35 @@ from flows.study import find_study, study_names
 from transforms.errors import NotFoundError, UsageError
 from transforms.lake.connect import connect
 from transforms.lake.lake import open_lake
-from transforms.retrieve.study import Published, cell_rows
 from transforms.score.evaluate import summary
+from transforms.study.cells import cell_rows
+from transforms.study.study import Published, Study
 
 Row = dict[str, Any]
 
 # The headline first: recall of a summary is generous by construction, survival is not.
 TITLES = {
+    "judge_accuracy": "Answers that a judge calls correct",
+    "token_f1": "Words that answer and gold answer share (F1)",
+    "multiple_choice_accuracy": "Choices that are the right one",
     "answer_survival_all": "Answers of which every word is in the context",
     "evidence_recall_fraction": "Gold turns that the context touches",
     "store_survival_all": "Answers of which every word is still in the store",
 }
 _LAST = ("n", "excluded")
 # A published number and ours mean the same only where these agree, and the number of questions asked.
-_COMPARED = ("cell", "metric", "cutoff_kind", "cutoff", "label_set")
+_COMPARED = ("corpus", "cell", "metric", "cutoff_kind", "cutoff", "label_set", "judge")
 
 
-_CELLS = "select cell, settings_hash from cells where run_id = $run_id"
+_CELLS = "select cell, corpus, settings from cells where run_id = $run_id"
 # What was asked stands in the journal of runs, which nothing takes rows out of.
 _QUESTIONS = """
 select
     coalesce(
-        (select max(cast(counters ->> 'questions' as bigint)) from runs where run_id = $run_id), count(distinct question_id)
+        (select max(cast(counters ->> 'questions' as bigint)) from runs where run_id = $run_id),
+        count(distinct (corpus, question_id))
     ),
-    count(distinct question_id)
+    count(distinct (corpus, question_id))
 from scores
 where run_id = $run_id
 """
@@ -51,7 +58,7 @@ class Means(TypedDict):
 
     run_id: str
     study: str
-    corpus: str
+    corpora: list[str]
     questions: int
     forgotten: int
     means: list[Row]
@@ -64,7 +71,7 @@ def known_studies() -> list[Row]:
     return [
         {
             "study": study.name,
-            "corpus": study.corpus,
+            "corpora": ", ".join(corpus.name for corpus in study.corpora),
             "cells": ", ".join(cell.name for cell in study.cells),
             "budgets": ", ".join(f"{value} {kind}" for kind, value in study.cutoffs.pairs()),
         }
@@ -82,14 +89,15 @@ def runs_of(uri: str, at: str) -> list[Row]:
             raise
         return []
     cells = snapshot.read("cells", columns=["run_id", "study", "corpus", "cell", "read_snapshot_id"])
-    keys = ["run_id", "study", "corpus", "read_snapshot_id"]
-    grouped = cells.group_by(keys, use_threads=False).aggregate([("cell", "list")]).to_pylist()
+    keys = ["run_id", "study", "read_snapshot_id"]
+    grouped = cells.group_by(keys, use_threads=False).aggregate([("corpus", "list"), ("cell", "list")]).to_pylist()
     published = lake.snapshots()
     created_at = dict(zip(published["run_id"].to_pylist(), published["created_at"].to_pylist(), strict=True))
     rows = [
         {
             **{key: row[key] for key in keys},
-            "cells": ", ".join(row["cell_list"]),
+            "corpora": ", ".join(dict.fromkeys(row["corpus_list"])),
+            "cells": ", ".join(dict.fromkeys(row["cell_list"])),
             "created_at": created_at[row["run_id"]],
         }
         for row in grouped
@@ -106,7 +114,7 @@ def means(uri: str, at: str, run_id: str | None, *, by: str | None = None) -> Me
     """
     if by not in (None, "category"):
         raise UsageError(f"by={by!r} is not allowed; allowed: category", hint="memlake study show RUN --by category")
-    run = _find_run(runs_of(uri, at), run_id)
+    run = find_run(runs_of(uri, at), run_id)
     with connect(open_lake(uri), at) as connection:
         found = summary(connection, run["run_id"])
         cells = connection.sql(_CELLS, params={"run_id": run["run_id"]}).to_arrow_table()
@@ -119,7 +127,7 @@ def means(uri: str, at: str, run_id: str | None, *, by: str | None = None) -> Me
     return Means(
         run_id=run["run_id"],
         study=run["study"],
-        corpus=run["corpus"],
+        corpora=run["corpora"].split(", "),
         questions=asked,
         forgotten=asked - scored,
         means=rows,
@@ -130,11 +138,19 @@ def means(uri: str, at: str, run_id: str | None, *, by: str | None = None) -> Me
 def layout(found: Means) -> list[tuple[str, list[Row]]]:
     """The means as tables to read: a title, and a row a cell (and category) with a column a budget."""
     tables = []
-    for label_set in dict.fromkeys(row["label_set"] for row in found["means"]):
+    kinds = dict.fromkeys((row["corpus"], row["label_set"], row["judge"]) for row in found["means"])
+    for corpus, label_set, judge in kinds:
         for metric, title in TITLES.items():
-            rows = [row for row in found["means"] if (row["metric"], row["label_set"]) == (metric, label_set)]
+            wanted = (metric, corpus, label_set, judge)
+            rows = [
+                row
+                for row in found["means"]
+                if (row["metric"], row["corpus"], row["label_set"], row["judge"]) == wanted
+            ]
             if rows:
-                tables.append((f"{title} ({metric}, labels: {label_set})", _wide(rows)))
+                told = [metric, f"labels: {label_set}", *([f"judge: {judge}"] if judge else [])]
+                on = f" on {corpus}" if len(found["corpora"]) > 1 else ""
+                tables.append((f"{title}{on} ({', '.join(told)})", _wide(rows)))
     return tables
 
 
@@ -143,7 +159,15 @@ def excluded_of(found: Means) -> dict[str, int]:
     sums: Counter[tuple[object, ...]] = Counter()
     for row in found["means"]:
         if row["metric"] in TITLES:
-            place = (row["cell"], row["metric"], row["label_set"], row["cutoff_kind"], row["cutoff"])
+            place = (
+                row["corpus"],
+                row["cell"],
+                row["metric"],
+                row["judge"],
+                row["label_set"],
+                row["cutoff_kind"],
+                row["cutoff"],
+            )
             for reason, number in (row["reasons"] or {}).items():
                 sums[reason, *place] += number
     reasons = sorted({str(key[0]) for key in sums})
@@ -170,20 +194,45 @@ def _published(run: Mapping[str, Any], cells: pa.Table) -> list[Published]:
     if run["study"] not in study_names():
         return []
     study = find_study(run["study"])
-    declared = cell_rows(study, run_id="", read_snapshot_id="").select(cells.column_names).to_pylist()
-    same = {row["cell"] for row in cells.to_pylist() if row in declared}
-    return [one for one in study.published if study.corpus == run["corpus"] and one.cell in same]
+    same = same_cells(study, cells)
+    own = study.corpora[0].name
+    named = [replace(one, corpus=one.corpus or own) for one in study.published]
+    return [one for one in named if (one.corpus, one.cell) in same]
+
+
+def same_cells(study: Study, cells: pa.Table) -> set[tuple[str, str]]:
+    """Of a run's cells (corpus, cell, settings) those that a study declares with the same settings.
+
+    What a study leaves to the run is any run's: whose server answers, and which model where the study names none.
+    """
+    declared = {
+        (row["corpus"], row["cell"]): json.loads(row["settings"])
+        for corpus in study.corpora
+        for row in cell_rows(study, corpus, run_id="", read_snapshot_id="").to_pylist()
+    }
+    held = {(row["corpus"], row["cell"]): json.loads(row["settings"]) for row in cells.to_pylist()}
+    return {key for key, settings in held.items() if key in declared and _is_same(declared[key], settings)}
+
+
+def _is_same(declared: Row, held: Row) -> bool:
+    for settings in (declared, held):
+        if settings["reader"] and "provider" in settings["reader"]:
+            settings["reader"]["provider"] = ""
+    if declared["reader"] and not declared["reader"].get("model") and held["reader"]:
+        held["reader"] |= {"model": declared["reader"]["model"]} if "model" in declared["reader"] else {}
+    return declared == held
 
 
 def _beside(one: Published, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """A published number beside ours of the same cell, metric, cutoff, labels and number of questions; else nothing."""
-    wanted = (one.cell, one.metric, one.cutoff_kind, one.cutoff, one.label_set, one.n)
+    """A published number beside ours of the same cell, measure and number of questions; else nothing."""
+    at = one.measure
+    wanted = (one.corpus, one.cell, at.metric, at.cutoff_kind, at.cutoff, at.label_set, at.judge, one.n)
     return [
         {
             "cell": one.cell,
-            "metric": one.metric,
-            "cutoff": f"{one.cutoff} {one.cutoff_kind}",
-            "label_set": one.label_set,
+            "metric": at.metric,
+            "cutoff": f"{at.cutoff} {at.cutoff_kind}",
+            "label_set": at.label_set,
             "n": one.n,
             "published": one.value,
             "ours": row["mean"],
@@ -195,9 +244,17 @@ def _beside(one: Published, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     ]
 
 
-def _find_run(runs: Sequence[Row], run_id: str | None) -> Row:
+def find_run(runs: Sequence[Row], run_id: str | None, *, study: str | None = None) -> Row:
+    """A run by its id; without one the latest, of a study if one is named.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    if study is not None:
+        runs = [run for run in runs if run["study"] == study]
     if not runs:
-        raise NotFoundError("no study was run in this lake", hint="memlake study run STUDY")
+        what = "no study" if study is None else f"study={study!r} never"
+        raise NotFoundError(f"{what} was run in this lake", hint=f"memlake study run {study or 'STUDY'}")
     if run_id is None:
         return runs[-1]
     found = next((run for run in runs if run["run_id"] == run_id), None)

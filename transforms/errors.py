@@ -74,6 +74,17 @@ class AuditError(MemlakeError):
     exit_code = 4
 
 
+class GateError(MemlakeError):
+    """A number of a study's run left its stated tolerance; `document` holds every gate with what was measured."""
+
+    code = "gate_failed"
+    exit_code = 4
+
+    def __init__(self, message: str, *, hint: str = "", document: dict[str, object] | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.document = document
+
+
 class PrefectUnavailableError(MemlakeError):
     """The Prefect API that a run was to be recorded in does not answer."""
 

@@ -16,7 +16,7 @@ from cyclopts import App, CycloptsError
 
 from flows.cli import output
 from flows.cli.commands import COMMANDS
-from transforms.errors import MemlakeError, TooManyDeadLettersError
+from transforms.errors import GateError, MemlakeError, TooManyDeadLettersError
 
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 
@@ -63,7 +63,7 @@ def run(tokens: Sequence[str]) -> int:
         except MemlakeError as error:
             if interrupted.is_set():
                 return _interrupted(as_json=as_json)
-            if as_json and isinstance(error, TooManyDeadLettersError) and error.document is not None:
+            if as_json and isinstance(error, GateError | TooManyDeadLettersError) and error.document is not None:
                 return output.document_with_error(error.document, error)
             output.fail(error.code, error.message, error.hint, as_json=as_json)
             return error.exit_code

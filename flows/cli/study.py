@@ -6,7 +6,19 @@ from cyclopts import App, Parameter
 
 from flows.cli import output, table
 from flows.cli.commands import epilogue
-from flows.cli.options import AsJson, At, LakeUri, LockTimeout, ModelFlags, Prefect, Quiet, run, settings
+from flows.cli.options import (
+    AllowDeadRecords,
+    AsJson,
+    At,
+    LakeUri,
+    LockTimeout,
+    ModelFlags,
+    Prefect,
+    Quiet,
+    run,
+    settings,
+    split,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +28,18 @@ app = App(name="study", help_epilogue=epilogue("study"))
 
 
 WhichStudy = Annotated[str, Parameter(help="A study of `memlake study ls`, or a path to a .toml file.")]
-AskedCorpus = Annotated[str | None, Parameter(help="The corpus to ask about (default: the study's own).")]
+AskedCorpora = Annotated[
+    tuple[str, ...] | None,
+    Parameter(
+        name="--corpus",
+        negative="",
+        help="Of the study's corpora only these; of a study of one, another in its place. Repeat it, or separate by commas.",
+    ),
+]
+OtherEmbedder = Annotated[str | None, Parameter(name="--embedder", help="In place of the study's own.")]
+OtherReranker = Annotated[
+    str | None, Parameter(name="--reranker", help="In place of the study's own; none takes reranking out of its plans.")
+]
 
 
 @app.command(name="run")
@@ -24,8 +47,11 @@ def run_one(
     study: WhichStudy,
     /,
     *,
-    corpus: AskedCorpus = None,
+    corpus: AskedCorpora = None,
+    embedder: OtherEmbedder = None,
+    reranker: OtherReranker = None,
     models: ModelFlags = _NO_MODEL,
+    allow_dead_records: AllowDeadRecords = None,
     prefect: Prefect = None,
     lock_timeout: LockTimeout = None,
     lake: LakeUri = None,
@@ -33,8 +59,10 @@ def run_one(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Search every cell of a study, score what it brings back, publish the rows as a snapshot."""
-    chosen = settings(models, lake=lake, lock_timeout=lock_timeout, prefect=prefect)
+    """Search every cell of a study, let its readers answer and its judges judge, score it all, publish a snapshot."""
+    chosen = settings(
+        models, lake=lake, lock_timeout=lock_timeout, prefect=prefect, allow_dead_records=allow_dead_records
+    )
     from flows.settings import model_settings
     from flows.study import StudySettings, run_study
 
@@ -43,9 +71,12 @@ def run_one(
         StudySettings(
             lake=chosen.lake,
             study=study,
-            corpus=corpus or "",
+            corpus=split(corpus) or (),
+            embedder=embedder or "",
+            reranker=reranker or "",
             at=at,
             lock_timeout_s=chosen.lock_timeout,
+            allow_dead_records=chosen.allow_dead_records,
             quiet=quiet,
             models=model_settings(chosen),
         ),
@@ -65,7 +96,9 @@ def plan(
     study: WhichStudy,
     /,
     *,
-    corpus: AskedCorpus = None,
+    corpus: AskedCorpora = None,
+    embedder: OtherEmbedder = None,
+    reranker: OtherReranker = None,
     models: ModelFlags = _NO_MODEL,
     lake: LakeUri = None,
     at: At = "latest",
@@ -78,7 +111,15 @@ def plan(
     from flows.settings import model_settings
     from flows.study import StudySettings
 
-    wish = StudySettings(lake=chosen.lake, study=study, corpus=corpus or "", at=at, models=model_settings(chosen))
+    wish = StudySettings(
+        lake=chosen.lake,
+        study=study,
+        corpus=split(corpus) or (),
+        embedder=embedder or "",
+        reranker=reranker or "",
+        at=at,
+        models=model_settings(chosen),
+    )
     told.study_priced(price_study(wish), as_json=as_json)
 
 
@@ -97,8 +138,13 @@ def _tell(made: "Mapping[str, Any]") -> None:
     output.say(f"not scored by some metric: {excluded}")
     for cell, pairs in made.get("cut_for_reranker", {}).items():
         output.say(f"{cell}: {pairs:,} pairs of question and unit were longer than its reranker takes, and cut there")
+    if "answers" in made:
+        output.say(f"{made['answers']:,} answers, {made['judgements']:,} verdicts")
+    if models := made.get("models"):
+        price = "price unknown" if models["price_usd"] is None else f"{models['price_usd']:,.4f} US dollars"
+        output.say(f"models: {models['calls']:,} calls, {models['cached']:,} from the cache, {price}")
     output.say(f"snapshot {made['snapshot_id']} holds the rows, read from {made['read_snapshot_id']}")
-    output.say(f"next: memlake study show {made['run_id']}")
+    output.say(f"next: memlake report {made['run_id']} --out report.html")
 
 
 @app.command(name="ls")
@@ -133,7 +179,7 @@ def show(
     if as_json:
         output.document(found)
         return
-    output.say(f"{found['study']} on {found['corpus']}, run {found['run_id']}")
+    output.say(f"{found['study']} on {', '.join(found['corpora'])}, run {found['run_id']}")
     for title, rows in layout(found):
         output.say()
         table.show_rows(rows, title=title)
@@ -146,3 +192,67 @@ def show(
     for reason, number in excluded_of(found).items():
         output.say(f"excluded: {number:,} questions, {reason}")
     output.say("every metric: memlake sql --file score-means")
+
+
+@app.command(name="compare")
+def compare(
+    a: Annotated[str, Parameter(help="RUN, or RUN/CELL.")],
+    b: Annotated[
+        str, Parameter(help="RUN, or RUN/CELL; without cells, each cell is compared with the one of its name.")
+    ],
+    /,
+    *,
+    metric: Annotated[str | None, Parameter(help="Only this metric (default: every one that both have).")] = None,
+    lake: LakeUri = None,
+    at: At = "latest",
+    as_json: AsJson = False,
+) -> None:
+    """Compare two runs, or cells of them, question by question: differences with intervals and tests."""
+    from flows.study_compare import compare_runs
+
+    found: dict[str, Any] = compare_runs(settings(lake=lake).lake, at, a, b, metric=metric)
+    if as_json:
+        output.document(found)
+        return
+    output.say(f"a: {a} (read from {found['a']['read_snapshot_id']})")
+    output.say(f"b: {b} (read from {found['b']['read_snapshot_id']})")
+    columns = (
+        "corpus",
+        "cell_a",
+        "cell_b",
+        "metric",
+        "cutoff_kind",
+        "cutoff",
+        "judge",
+        "n",
+        "value",
+        "low",
+        "high",
+        "p",
+    )
+    rows = [row for row in found["differences"] if row["statistic"] == "difference"]
+    output.say()
+    table.show_rows([{name: row[name] for name in columns} for row in rows], title="Differences, a - b")
+    for note in dict.fromkeys(row["note"] for row in rows if row["note"]):
+        output.say(note)
+
+
+@app.command(name="gate")
+def gate(
+    study: WhichStudy,
+    /,
+    *,
+    run_id: Annotated[str | None, Parameter(name="--run", help="The run (default: the study's latest).")] = None,
+    lake: LakeUri = None,
+    at: At = "latest",
+    as_json: AsJson = False,
+) -> None:
+    """Hold a study's run against the numbers that the study states; exit code 4 when one left its tolerance."""
+    from flows.study_gate import gate_study
+
+    made: dict[str, Any] = gate_study(settings(lake=lake).lake, at, study, run_id=run_id)
+    if as_json:
+        output.document(made)
+        return
+    columns = ("corpus", "cell", "metric", "cutoff", "category", "stated", "tolerance", "measured", "n", "passed")
+    table.show_rows([{name: row[name] for name in columns} for row in made["gates"]], title=f"Gates of {made['study']}")

@@ -31,18 +31,25 @@ def study_priced(made: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         output.document(made)
         return
-    output.say(f"{made['study']}: {made['questions']:,} questions in {made['cells']} cells on corpus {made['corpus']}")
+    output.say(
+        f"{made['study']}: {made['questions']:,} questions in {made['cells']} cells on {', '.join(made['corpora'])}"
+    )
     for one in made["representations"]:
+        name = f"{one['representation']} of {one['corpus']}"
         if one["state"] == "stored":
-            output.say(f"{one['representation']}: stored")
+            output.say(f"{name}: stored")
             continue
-        output.say(f"{one['representation']}: {one['state']}, {one['conversations']:,} conversations: {one['next']}")
+        output.say(f"{name}: {one['state']}, {one['conversations']:,} conversations: {one['next']}")
         if "calls" in one:
             _asked(one)
     if embedding := made["embedding"]:
         output.say(f"embedding by {embedding['model']}")
         _asked(embedding)
-    _notes([one for one in (*made["representations"], embedding) if one and "note" in one])
+    for one in made["answering"]:
+        output.say(f"{one['what']} on {one['corpus']}" if "corpus" in one else f"{one['what']}: {one['state']}")
+        if "calls" in one:
+            _asked(one)
+    _notes([one for one in (*made["representations"], embedding, *made["answering"]) if one and "note" in one])
     output.say(f"in all: {made['calls']:,} calls, {_dollars(made['price_low'], made['price_high'])}")
 
 

@@ -29,6 +29,6 @@ def demo(settings: DemoSettings) -> dict[str, object]:
             quiet=settings.quiet,
         )
     )
-    measured = run_study(StudySettings(lake=settings.lake, study=STUDY, corpus=CORPUS))
+    measured = run_study(StudySettings(lake=settings.lake, study=STUDY, corpus=(CORPUS,)))
     found = find(open_lake(settings.lake), str(measured["run_id"]))
     return {"lake": settings.lake, "ingest": ingested, "study": measured, **asdict(found)}

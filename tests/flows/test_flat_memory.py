@@ -25,7 +25,7 @@ from transforms.read.batches import read_batches
 from transforms.read.conversation import ReadOptions
 from transforms.retrieve import cell, corpus
 from transforms.retrieve.corpus import questions_of, search_corpus
-from transforms.retrieve.study import parse_study
+from transforms.study.parse import parse_study
 
 
 def test_no_limit_is_larger_than_a_small_machine_holds():
@@ -125,12 +125,15 @@ def test_a_study_reads_the_units_of_some_conversations_at_a_time(tmp_path, wante
     snapshot, study = open_lake(wanted.lake).snapshot(), parse_study(STUDY, source="s.toml")
     whole, read = corpus._units, []
 
-    def noting(snapshot, study, group):
+    def noting(*arguments):
+        group = arguments[-1]
         read.append(len(group))
-        return whole(snapshot, study, group)
+        return whole(*arguments)
 
     monkeypatch.setattr(corpus, "_units", noting)
     monkeypatch.setattr(corpus, "GROUP_UNITS", 3)
-    found = list(search_corpus(snapshot, study, "r", questions_of(snapshot, study), load("static")))
+    (asked_of,) = study.corpora
+    labels = questions_of(snapshot, study, asked_of)
+    found = list(search_corpus(snapshot, study, asked_of, "r", labels, load("static")))
     assert len(found) == sum(read) == 8
     assert max(read) <= 3

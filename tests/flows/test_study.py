@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 from sample_chats import write_conversations
 
-import flows.study
+import flows.study_stages
 from flows.forget import ForgetSettings, forget
 from flows.ingest import ingest
 from flows.query import fetch
@@ -25,7 +25,7 @@ from transforms.lake.connect import connect
 from transforms.lake.lake import open_lake
 from transforms.retrieve.corpus import questions_of, search_corpus
 from transforms.retrieve.questions import each_once
-from transforms.retrieve.study import parse_study
+from transforms.study.parse import parse_study
 from transforms.sql import sql_file
 
 LABELS = ("official", "corrected")
@@ -196,13 +196,13 @@ def test_a_study_of_an_older_snapshot_leaves_out_what_was_forgotten_since(lake: 
 
 
 def test_a_conversation_forgotten_while_it_is_read_stops_the_study(lake: str, tmp_path: Path, monkeypatch):
-    evaluate = flows.study.evaluate
+    evaluate = flows.study_stages.evaluate
 
     def meanwhile(*arguments, **settings):
         forget(ForgetSettings(lake, "c", "c1"))
         return evaluate(*arguments, **settings)
 
-    monkeypatch.setattr(flows.study, "evaluate", meanwhile)
+    monkeypatch.setattr(flows.study_stages, "evaluate", meanwhile)
     with pytest.raises(LakeConflictError, match="conversation='c1' of corpus='c' was forgotten"):
         run_study(StudySettings(lake, study_file(tmp_path / "s.toml")))
     latest = open_lake(lake).snapshot()
@@ -241,8 +241,9 @@ def test_a_study_is_searched_cell_by_cell_and_tells_each_store_s_tokens_once(lak
     both = '[[cells]]\nname = "both"\nrepresentations = ["notes", "turns"]\nplan = "lexical"\n'
     study = parse_study(text + both, source="s")
     snapshot = open_lake(lake).snapshot()
-    questions = each_once(questions_of(snapshot, study))
-    found = list(search_corpus(snapshot, study, "r", questions, None))
+    (corpus,) = study.corpora
+    questions = each_once(questions_of(snapshot, study, corpus))
+    found = list(search_corpus(snapshot, study, corpus, "r", questions, None))
     cells = [pc.unique(one.found.contexts["cell"]).to_pylist() for one in found]
     assert cells == [["turns"], ["notes"], ["both"]] * 3
     tokens = pa.concat_tables([one.unit_tokens for one in found])

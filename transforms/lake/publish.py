@@ -92,17 +92,15 @@ def publish_files(
     lake: Lake,
     files: Sequence[StagedFile],
     *,
-    corpus: str,
-    conversations: pa.Array,
+    conversations: Mapping[str, pa.Array],
     run_id: str,
     operation: str,
     lock_timeout_s: float = 60.0,
 ) -> Published:
-    """Append staged files of a study (cells, retrievals, contexts, scores) as one snapshot.
+    """Append staged files of a study (cells, retrievals, contexts, scores, ...) as one snapshot.
 
     Args:
-        corpus: the corpus whose conversations the files hold something of.
-        conversations: ids of these conversations.
+        conversations: by corpus, ids of the conversations that the files hold something of.
 
     Raises:
         LakeBusyError, LakeConflictError: another writer was there, or one of the conversations has been forgotten
@@ -111,14 +109,15 @@ def publish_files(
     with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
         book = lake.open_table(SNAPSHOTS)
         base = lake.latest()
-        gone = forgotten_of(base, corpus)
-        back = pc.filter(gone, pc.is_in(gone, value_set=conversations))
-        if len(back):
-            raise LakeConflictError(
-                f"conversation={back[0].as_py()!r} of corpus={corpus!r} was forgotten while this run read it; "
-                "nothing was published",
-                hint="run the command again; it leaves forgotten conversations out",
-            )
+        for corpus, names in conversations.items():
+            gone = forgotten_of(base, corpus)
+            back = pc.filter(gone, pc.is_in(gone, value_set=names))
+            if len(back):
+                raise LakeConflictError(
+                    f"conversation={back[0].as_py()!r} of corpus={corpus!r} was forgotten while this run read it; "
+                    "nothing was published",
+                    hint="run the command again; it leaves forgotten conversations out",
+                )
         changes = Changes.appending(files)
         return _commit(lake, book, base, changes, held, _no_audit, (), run_id=run_id, operation=operation)
 

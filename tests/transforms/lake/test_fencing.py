@@ -37,8 +37,7 @@ WRITERS: dict[str, Callable[[Lake], object]] = {
     "files": lambda lake: publish_files(
         lake,
         cell_files(lake),
-        corpus="c",
-        conversations=pa.array([], pa.string()),
+        conversations={"c": pa.array([], pa.string())},
         run_id="r",
         operation="study",
         lock_timeout_s=0,

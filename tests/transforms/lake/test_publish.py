@@ -204,7 +204,7 @@ def test_a_commit_keeps_the_versions_of_the_tables_that_it_does_not_touch(shards
     stager = Stager(shards.lake.root)
     stager.write(CELLS, rows_of(CELLS, [{}]))
     nobody = pa.array([], pa.string())
-    publish_files(shards.lake, stager.close()[0], corpus="c", conversations=nobody, run_id="r", operation="study")
+    publish_files(shards.lake, stager.close()[0], conversations={"c": nobody}, run_id="r", operation="study")
     after = shards.lake.latest().pins
     assert {name: after[name] for name in before} == before
     assert set(after) - set(before) == {"cells"}

@@ -14,7 +14,7 @@ def publish(lake, *conversations):
     stager = Stager(lake.root)
     stager.write(SCORES, rows_of(SCORES, [{"conversation_id": name, "metric": "m"} for name in conversations]))
     names = pa.array(conversations, pa.string())
-    return publish_files(lake, stager.close()[0], corpus="c", conversations=names, run_id="s", operation="study")
+    return publish_files(lake, stager.close()[0], conversations={"c": names}, run_id="s", operation="study")
 
 
 def test_files_of_a_forgotten_conversation_are_refused_and_of_others_land(shards):

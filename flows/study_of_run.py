@@ -1,0 +1,40 @@
+"""The study that a run ran: its text and the run's settings as the journal holds them, not the file as it is now."""
+
+import json
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from flows.models import ModelSettings
+from flows.study import StudySettings
+from schemas import RUNS
+from transforms.errors import NotFoundError
+from transforms.lake.lake import Lake
+from transforms.study.parse import parse_study
+from transforms.study.study import Study
+
+
+def study_of_run(lake: Lake, run_id: str) -> Study:
+    """The study of a run, as the run's settings changed it.
+
+    Raises:
+        NotFoundError: the journal holds no such run, or not what it ran.
+    """
+    files = [str(lake.table_path("runs") / path) for path in lake.newest_files(RUNS)]
+    where = (pc.field("run_id") == run_id) & (pc.field("event") == "ended")
+    rows = pq.read_table(files, columns=["settings", "counters"], filters=where).to_pylist() if files else []
+    counters = json.loads(rows[0]["counters"] or "{}") if rows else {}
+    if "study" not in counters:
+        raise NotFoundError(
+            f"run={run_id!r}: the journal does not hold the study that it ran", hint="memlake study run STUDY"
+        )
+    settings = json.loads(rows[0]["settings"])
+    chosen = StudySettings(
+        lake=lake.uri,
+        study=settings["study"],
+        corpus=tuple(settings["corpus"]),
+        embedder=settings["embedder"],
+        reranker=settings["reranker"],
+        models=ModelSettings(model=settings["models"]["model"]),
+    )
+    return chosen.applied(parse_study(counters["study"], source=settings["study"]))
