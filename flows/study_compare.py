@@ -9,14 +9,15 @@ import pyarrow.compute as pc
 from flows.study_runs import Row, find_run, runs_of
 from schemas import JUDGEMENTS, SCORES
 from transforms.errors import NotFoundError, UsageError
-from transforms.lake.connect import connect
-from transforms.lake.lake import open_lake
+from transforms.lake.connect import bare_connection, connect
+from transforms.lake.lake import Lake, open_lake
 from transforms.retrieve.plan import find_plan
 from transforms.retrieve.search import Cutoffs
 from transforms.score.statistics.statistics import statistics_of
 from transforms.study.study import Comparison, Measure, Study, StudyCell, StudyCorpus
 
 _RUN = "compare"
+_QUESTION = ("corpus", "question_id", "label_set")
 _MEASURE = ("metric", "cutoff_kind", "cutoff", "label_set", "judge")
 
 
@@ -42,10 +43,13 @@ def compare_runs(uri: str, at: str, a: str, b: str, *, metric: str | None = None
     """
     runs = runs_of(uri, at)
     sides = [_side(runs, text) for text in (a, b)]
-    with connect(open_lake(uri), at) as connection:
+    lake = open_lake(uri)
+    with connect(lake, at) as connection:
         scores = [
             _scores(connection.sql(_SCORES, params={"run_id": side.run_id}).to_arrow_table(), side) for side in sides
         ]
+    changed = _changed(lake, sides)
+    scores = [_without(rows, changed) for rows in scores]
     pairs = _pairs(sides, scores)
     measures = _measures(scores, metric)
     rows: list[Row] = []
@@ -56,6 +60,7 @@ def compare_runs(uri: str, at: str, a: str, b: str, *, metric: str | None = None
             name: {"run_id": side.run_id, "cell": side.cell or None, "read_snapshot_id": side.read_snapshot_id}
             for name, side in zip(("a", "b"), sides, strict=True)
         },
+        "changed_questions": changed.num_rows,
         "differences": rows,
     }
 
@@ -69,6 +74,20 @@ def _side(runs: Sequence[Row], text: str) -> Side:
             f"cell={cell!r} is none of run={run_id!r}: {', '.join(cells)}", hint=f"memlake study show {run_id}"
         )
     return Side(run_id, cell, run["read_snapshot_id"])
+
+
+def _changed(lake: Lake, sides: Sequence[Side]) -> pa.Table:
+    """Questions (corpus, question_id, label_set) that read or are answered otherwise in the snapshots that the two read."""
+    first, second = (lake.snapshot(side.read_snapshot_id) for side in sides)
+    tables = [one.read("questions", columns=[*_QUESTION, "text", "answer", "answers"]) for one in (first, second)]
+    with bare_connection() as connection:
+        for name, table in zip(("before", "after"), tables, strict=True):
+            connection.register(name, table)
+        return connection.sql(_REWORDED).to_arrow_table()
+
+
+def _without(rows: pa.Table, changed: pa.Table) -> pa.Table:
+    return rows.join(changed, list(_QUESTION), join_type="left anti").cast(SCORES.schema) if changed.num_rows else rows
 
 
 def _scores(rows: pa.Table, side: Side) -> pa.Table:
@@ -129,7 +148,7 @@ def _differences(cell_a: str, cell_b: str, scores: Sequence[pa.Table], measures:
                 name: row[name]
                 for name in (
                     "corpus", *_MEASURE, "statistic", "n", "excluded_a", "excluded_b", "clusters", "value", "low", "high",
-                    "only_a", "only_b", "p", "p_holm", "method", "note",
+                    "only_a", "only_b", "p", "method", "note",
                 )
             },
         }
@@ -146,4 +165,16 @@ def _renamed(rows: pa.Table, cell: str, name: str) -> pa.Table:
     return chosen
 
 
+_REWORDED = """
+select before.corpus, before.question_id, before.label_set
+from before
+inner join after
+    on before.corpus = after.corpus
+    and before.question_id = after.question_id
+    and before.label_set = after.label_set
+where
+    before.text != after.text
+    or before.answer is distinct from after.answer
+    or before.answers is distinct from after.answers
+"""
 _SCORES = "select * from scores where run_id = $run_id"

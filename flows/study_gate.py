@@ -1,15 +1,18 @@
 """Gate: whether the numbers that a study states still hold, for use in continuous integration."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from flows.study import find_study
+from flows.study_of_run import study_of_run
 from flows.study_runs import Row, find_run, runs_of, same_cells
+from transforms.answer.spec import JudgeSpec
 from transforms.errors import GateError, UsageError
 from transforms.lake.connect import connect
 from transforms.lake.lake import open_lake
 from transforms.score.evaluate import summary
-from transforms.study.study import Gate, Study
+from transforms.study.study import Gate, Study, StudyCorpus
 
 _CELLS = "select cell, corpus, settings from cells where run_id = $run_id"
 
@@ -38,8 +41,8 @@ def gate_study(uri: str, at: str, name: str, *, run_id: str | None = None) -> di
     with connect(open_lake(uri), at) as connection:
         rows = summary(connection, run["run_id"]).to_pylist()
         cells = connection.sql(_CELLS, params={"run_id": run["run_id"]}).to_arrow_table()
-    same = same_cells(study, cells)
-    gates = [_checked(study, gate, rows, same) for gate in study.gates]
+    same, ran = same_cells(study, cells), study_of_run(open_lake(uri), run["run_id"])
+    gates = [_checked(study, ran, gate, rows, same) for gate in study.gates]
     failed = [gate for gate in gates if not gate["passed"]]
     made: dict[str, object] = {
         "run_id": run["run_id"],
@@ -59,7 +62,21 @@ def gate_study(uri: str, at: str, name: str, *, run_id: str | None = None) -> di
     return made
 
 
-def _checked(study: Study, gate: Gate, rows: Sequence[Mapping[str, Any]], same: set[tuple[str, str]]) -> Row:
+def _judge(study: Study, name: str, *, like: Study) -> JudgeSpec | None:
+    """A judge of a study; its model is the run's where the study names none."""
+    found = next((judge for judge in study.judges if judge.name == name), None)
+    ran = next((judge for judge in like.judges if judge.name == name), None)
+    return replace(found, model=ran.model) if found and ran and not found.model else found
+
+
+def _asked(study: Study, corpus: str) -> StudyCorpus | None:
+    found = next((one for one in study.corpora if one.name == corpus), None)
+    return replace(found, dial=None) if found else None
+
+
+def _checked(
+    study: Study, ran: Study, gate: Gate, rows: Sequence[Mapping[str, Any]], same: set[tuple[str, str]]
+) -> Row:
     """A gate with what was measured, whether it passed, and why not."""
     corpus, at = gate.corpus or study.corpora[0].name, gate.measure
     wanted = {
@@ -77,6 +94,10 @@ def _checked(study: Study, gate: Gate, rows: Sequence[Mapping[str, Any]], same: 
     why = ""
     if (corpus, gate.cell) not in same:
         why = "the run's cell is not there, or has other settings than the study declares"
+    elif _judge(study, at.judge, like=ran) != _judge(ran, at.judge, like=ran):
+        why = f"the run's judge {at.judge!r} is another than the study declares"
+    elif _asked(study, corpus) != _asked(ran, corpus):
+        why = "the run asked other questions than the study does: another label set, category or language"
     elif measured is None:
         why = "it was not measured"
     elif not gate.value - gate.tolerance <= measured <= gate.value + gate.tolerance:

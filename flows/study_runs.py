@@ -176,17 +176,26 @@ def excluded_of(found: Means) -> dict[str, int]:
 
 def _wide(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     lines: dict[tuple[str, str | None], Row] = {}
+    counts: dict[tuple[str, str | None], dict[str, list[int]]] = {}
     for row in sorted(rows, key=lambda row: (row["cutoff_kind"] == "k", row["cutoff"])):
         line = lines.setdefault((row["cell"], row["category"]), {"cell": row["cell"]})
         if row["category"] is not None:
             line["category"] = row["category"]
         budget = {"tokens": f"{row['cutoff']:,} tokens", "k": f"first {row['cutoff']}", "none": "store"}
         line[budget[row["cutoff_kind"]]] = row["mean"]
-        line["n"], line["excluded"] = row["n"], row["excluded"]
-    # n stands last although it is the same for every budget of a cell.
+        for name in _LAST:
+            counts.setdefault((row["cell"], row["category"]), {}).setdefault(name, []).append(row[name])
+    # n stands last, as a range where readers or judges failed at one budget and not at another.
+    for key, line in lines.items():
+        line |= {name: _range(counts[key][name]) for name in _LAST}
     return [
         {**{k: v for k, v in line.items() if k not in _LAST}, **{k: line[k] for k in _LAST}} for line in lines.values()
     ]
+
+
+def _range(counts: Sequence[int]) -> int | str:
+    least, most = min(counts), max(counts)
+    return least if least == most else f"{least} to {most}"
 
 
 def _published(run: Mapping[str, Any], cells: pa.Table) -> list[Published]:

@@ -9,8 +9,8 @@ from flows.cli.options import AllowDeadRecords, AsJson, Corpus, ModelFlags, Pipe
 
 # Written out, since the catalogue's own imports would make the help slow.
 NAMES = (
-    "By rule: chunks, turns, sentences, sessions, rule_summary, artifacts_rules. By a model (--model): artifacts, "
-    "propositions, summaries, rolling_summary, keyphrases, facts. Other settings under a name of your own: "
+    "By rule: chunks, turns, sentences, sessions, rule_summary, artifacts_rules, chunks_published, date_windows. By a model "
+    "(--model): artifacts, propositions, summaries, rolling_summary, keyphrases, facts. Other settings under a name of your own: "
     "NAME-WORD:KEY=VALUE,KEY=VALUE (a KEY that there is not lists those there are)."
 )
 _NO_PIPELINE, _NO_MODEL = PipelineFlags(), ModelFlags()
@@ -38,9 +38,9 @@ def represent(
 ) -> None:
     """Make representations from stored turns, embed them, publish one snapshot.
 
-    Without a model: chunks, turns, sentences, sessions, rule_summary, artifacts_rules. With one (--model NAME):
-    artifacts, propositions, summaries, rolling_summary, keyphrases, facts. Ends with exit code 3 when it was done but
-    more pieces failed for good than is allowed; the rest has landed.
+    Without a model: chunks, turns, sentences, sessions, rule_summary, artifacts_rules, chunks_published, date_windows.
+    With one (--model NAME): artifacts, propositions, summaries, rolling_summary, keyphrases, facts. Ends with exit code 3
+    when it was done but more pieces failed for good than is allowed; the rest has landed.
     """
     chosen = settings(pipeline, models, allow_dead_records=allow_dead_records)
     from flows.represent import represent as flow

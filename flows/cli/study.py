@@ -233,6 +233,8 @@ def compare(
     rows = [row for row in found["differences"] if row["statistic"] == "difference"]
     output.say()
     table.show_rows([{name: row[name] for name in columns} for row in rows], title="Differences, a - b")
+    if changed := found["changed_questions"]:
+        output.say(f"left out: {changed:,} questions that read or are answered otherwise in the two snapshots")
     for note in dict.fromkeys(row["note"] for row in rows if row["note"]):
         output.say(note)
 

@@ -258,6 +258,13 @@ def test_the_gate_passes_on_the_numbers_that_hold_and_ends_with_4_on_one_that_le
     (place / "other.toml").write_text(STUDY.replace('plan = "lexical"', 'plan = "random"') + kept)
     assert run(["study", "gate", str(place / "other.toml"), *lake]) == 4
     assert "other settings" in json.loads(capfd.readouterr().out)["gates"][0]["why"]
+    for old, new, why in (
+        ('[judges.match]\nkind = "match"', '[judges.match]\nkind = "exact"', "judge 'match' is another"),
+        ('corpus = "c"', 'corpus = "c"\ncategories = ["price"]', "asked other questions"),
+    ):
+        (place / "other.toml").write_text(STUDY.replace(old, new) + kept)
+        assert run(["study", "gate", str(place / "other.toml"), *lake]) == 4
+        assert why in json.loads(capfd.readouterr().out)["gates"][0]["why"]
 
 
 def test_two_runs_are_compared_question_by_question(place, capfd):
@@ -280,6 +287,28 @@ def test_two_runs_are_compared_question_by_question(place, capfd):
     both = json.loads(capfd.readouterr().out)["differences"]
     assert {(row["cell_a"], row["cell_b"]) for row in both} == {(name, name) for name in ("chunks", "turns", "nothing")}
     assert run(["study", "compare", first["run_id"], "nobody", *lake]) == 2
+
+
+def test_a_question_that_reads_otherwise_in_the_other_snapshot_is_not_compared(place, capfd):
+    plain = STUDY.replace('kind = "model"', 'kind = "extractive"').replace('[judges.strict]\nkind = "strict"\n', "")
+    (place / "plain.toml").write_text(plain.replace('judge = "strict"', 'judge = "match"'))
+    wish = StudySettings(str(place / "lake"), str(place / "plain.toml"))
+    first = run_study(wish)
+    changed = [talk(number) for number in range(6)]
+    changed[0]["questions"][0] |= {"text": "What does the boat cost?"}
+    changed[1]["questions"][1] |= {"answer": "9 crowns"}
+    source = write_conversations(place / "again.jsonl", changed)
+    ingest(
+        IngestSettings(str(place / "lake"), "c", (str(source),), representations=("chunks", "turns"), embedder="none")
+    )
+    second = run_study(wish)
+    assert run(["study", "compare", first["run_id"], second["run_id"], "--lake", wish.lake, "--json"]) == 0
+    made = json.loads(capfd.readouterr().out)
+    assert made["changed_questions"] == 2
+    judged = [
+        row for row in made["differences"] if (row["metric"], row["statistic"]) == ("judge_accuracy", "difference")
+    ]
+    assert {(row["n"], row["value"]) for row in judged} == {(52, 0.0)}
 
 
 LOCOMO = Path(os.environ.get("MEMLAKE_SHARED_DATA", "../shared/data")) / "locomo" / "locomo10.json"

@@ -21,7 +21,7 @@ _NOT = r"(?: not|n't)"
 _TELL = r"(?:mention|say|tell|specify|state|contain|provide|include|give)"
 _ANYWHERE = re.compile(
     r"\b(?:no (?:\w+ )?information (?:is |was )?(?:available|given|provided)"
-    r"|not mentioned"
+    r"|(?:not|isn't|wasn't|is not|was not) mentioned(?! (?:until|before|till|again|in \d))"
     rf"|{_SOURCE} (?:(?:do|does|did){_NOT} {_TELL}|(?:has|have|{_TELL}s?) no (?:\w+ )?(?:information|mention))"
     rf"|{_CANNOT} be (?:determined|answered|inferred)"
     r"|(?:not enough|insufficient) (?:information|evidence|context))\b"
@@ -29,6 +29,7 @@ _ANYWHERE = re.compile(
 _AT_START = re.compile(
     rf"{_LEAD}(?:(?:unanswerable|unknown)(?= ?(?:[.,;:!(]|$))"
     rf"|(?:i (?:do|does){_NOT} know|i {_CANNOT} (?:answer|determine|tell|say)"
+    rf"|i (?:am|'m){_NOT} sure|i'm not sure|i (?:do|does){_NOT} have (?:that|the|this|any|enough) (?:information|details?|data)"
     r"|(?:there is |there's )?no (?:mention|record|evidence|information) (?:of|about|on|regarding|in))\b)"
 )
 _WHOLE = re.compile(

@@ -46,24 +46,27 @@ def read_beside(
     return tables
 
 
-def check_beside(snapshot: Snapshot, corpus: str, cells: Sequence[Searching]) -> None:
-    """Refuse a plan that follows links, or looks for gold turns, where the corpus has none.
+def check_beside(snapshot: Snapshot, corpus: str, cells: Sequence[Searching], conversations: Sequence[str]) -> None:
+    """Refuse a plan that follows links, or looks for gold turns, where there are none.
 
     A representation that was linked and has no two units alike is no fault: nothing expands.
 
     Raises:
-        NotFoundError: a representation was never linked by the plan's relations, or no question has gold of its label set.
+        NotFoundError: of a conversation that is asked about a representation was never linked by the plan's relations; or no
+            question of the corpus has gold of its label set.
     """
     linked: set[tuple[str, Expand]] = set()
     for cell in cells:
         if cell.plan.expand is not None:
             linked |= {(name, cell.plan.expand) for name in cell.representations}
     for representation, expand in sorted(linked, key=lambda one: (one[0], one[1].relations)):
-        if not _is_linked(snapshot, corpus, representation, expand.relations):
+        linked_ones = _linked(snapshot, corpus, representation, expand.relations)
+        if lacking := [name for name in conversations if name not in linked_ones]:
             relations = ", ".join(expand.relations) or "any"
             raise NotFoundError(
-                f"representation={representation!r} of corpus={corpus!r} has no links of relation={relations}, and a plan "
-                "expands along them",
+                f"representation={representation!r} of corpus={corpus!r} has no links of relation={relations} in "
+                f"{len(lacking)} of {len(conversations)} conversations, the first is {lacking[0]!r}, and a plan expands along "
+                "them",
                 hint=f"memlake link {representation} --corpus {corpus}",
             )
     for label_set in sorted({name for cell in cells for name in cell.plan.label_sets}):
@@ -75,13 +78,16 @@ def check_beside(snapshot: Snapshot, corpus: str, cells: Sequence[Searching]) ->
             )
 
 
-def _is_linked(snapshot: Snapshot, corpus: str, representation: str, relations: Sequence[str]) -> bool:
-    """Whether links were made, or came with a source, whatever their number."""
-    where = (pc.field("corpus") == corpus) & (pc.field("representation") == representation)
+def _linked(snapshot: Snapshot, corpus: str, representation: str, relations: Sequence[str]) -> set[str]:
+    """The conversations whose units were linked, or brought links with them, whatever their number."""
     made = pc.starts_with(pc.field("part"), f"links:{representation}:")
+    brought = pc.field("representation") == representation
     if relations:
-        where &= pc.field("relation").isin(list(relations))
         made = pc.field("part").isin([links_part(representation, relation) for relation in relations])
-    if snapshot.dataset("parts").count_rows(filter=(pc.field("corpus") == corpus) & made):
-        return True
-    return bool(snapshot.dataset("links").count_rows(filter=where))
+        brought &= pc.field("relation").isin(list(relations))
+    tables = (("parts", made), ("links", brought))
+    found = (
+        snapshot.dataset(name).to_table(columns=["conversation_id"], filter=(pc.field("corpus") == corpus) & where)
+        for name, where in tables
+    )
+    return {name for rows in found for name in pc.unique(rows["conversation_id"]).to_pylist()}

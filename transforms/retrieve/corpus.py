@@ -85,7 +85,7 @@ def search_corpus(
     for cell in cells:
         for name in cell.plan.rerankers:
             load_reranker(name)  # a model that is not here is told before any work
-    check_beside(snapshot, corpus.name, cells)
+    check_beside(snapshot, corpus.name, cells, pc.unique(questions["conversation_id"]).to_pylist())
     vectors = question_vectors(questions, embedder, wanted)
     most = _GROUP_UNITS_MULTI if "multi" in wanted else GROUP_UNITS
     for group in conversation_groups(snapshot, corpus.name, _representations(cells), questions, most):

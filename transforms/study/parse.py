@@ -296,7 +296,14 @@ def _check_references(where: str, study: Study, cells: Sequence[str], corpora: S
         _known(where, f"judge={judge.name!r} corpora", judge.corpora, corpora)
     judges, families = ["", *(judge.name for judge in study.judges)], [one.name for one in study.comparisons]
     _known(where, "headline judge", [study.headline.judge], judges)
+    for corpus in corpora:
+        if not study.cells_of(corpus):
+            raise UsageError(
+                f"{where}: corpus={corpus!r} has no cell", hint="leave it out, or name it in a cell's corpora"
+            )
     for comparison in study.comparisons:
+        if comparison.a == comparison.b:
+            raise UsageError(f"{where}: comparison={comparison.name!r} is of a cell with itself: two cells are allowed")
         here = f"comparison={comparison.name!r}"
         _known(where, f"{here} cell", (comparison.a, comparison.b), cells)
         _known(where, f"{here} corpus", [comparison.corpus] if comparison.corpus else [], corpora)

@@ -174,8 +174,11 @@ class Study:
     def cutoffs_of(self, cell: StudyCell) -> Cutoffs:
         """Where the cell's contexts end, with those that its reader is asked at, and the candidate list of a loss."""
         own, asked = cell.cutoffs or self.cutoffs, self.answered(cell)
-        deep = (self.depth,) if asked.pairs() else ()
-        return Cutoffs(tokens=tuple(sorted({*own.tokens, *asked.tokens})), k=tuple(sorted({*own.k, *asked.k, *deep})))
+        return Cutoffs(
+            tokens=tuple(sorted({*own.tokens, *asked.tokens})),
+            k=tuple(sorted({*own.k, *asked.k})),
+            candidates=self.depth if asked.pairs() else 0,
+        )
 
     def texts_of(self, cell: StudyCell) -> frozenset[tuple[CutoffKind, int]]:
         """At which cutoffs a context's text is kept: where a reader is asked, and at the headline."""

@@ -225,7 +225,7 @@ def test_a_study_says_on_stderr_what_it_left_out_as_forgotten(memlake: Memlake, 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["study", "run", "locomo"], "there are: demo, locomo-artifacts, locomo-retrieval"),
+        (["study", "run", "locomo"], "there are: demo, locomo-artifacts, locomo-defects"),
         (["study", "run", "missing.toml"], "missing.toml"),
         (["study", "show"], "no study was run in this lake"),
         (["represent", "trns", "--corpus", "small"], "did you mean turns"),

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from scipy import stats
 
 from transforms.score.statistics.resampling import Floats
 
@@ -81,6 +80,8 @@ def mcnemar(only_a: int, only_b: int) -> Discordant:
     discordant = only_a + only_b
     if not discordant:
         return Discordant(1.0, None, None, None)
+    from scipy import stats  # half a second, which only a run with comparisons should pay
+
     test = stats.binomtest(only_a, discordant, 0.5)
     ends = test.proportion_ci(0.95, method="exact")
     return Discordant(float(test.pvalue), only_a / discordant, float(ends.low), float(ends.high))
@@ -117,5 +118,7 @@ def detectable(sums: Floats, counts: Floats) -> float | None:
     error = sqrt(clusters / (clusters - 1) * float(np.sum(residuals**2))) / float(np.sum(counts))
     if error <= _SAME * float(np.max(np.abs(sums))) or not error:
         return None
+    from scipy import stats  # see mcnemar
+
     quantiles = stats.t.ppf([1 - _ALPHA / 2, _POWER], clusters - 1)
     return float(np.sum(quantiles)) * error
