@@ -105,6 +105,7 @@ def run_study(settings: StudySettings) -> dict[str, object]:
             "cells": len(study.cells),
             "questions": sum(asked.questions.num_rows for asked in brought.asked),
             "excluded": {**({"forgotten": forgotten} if forgotten else {}), **scored.excluded},
+            **({"empty_contexts": list(scored.empty)} if scored.empty else {}),
             **({"cut_for_reranker": dict(brought.cut)} if brought.cut else {}),
             **({"answers": brought.answers, "judgements": brought.judgements} if brought.answers else {}),
             **({"models": dict(run.paid)} if run.paid else {}),

@@ -1,5 +1,6 @@
 """Compare: two runs' cells, paired by question, whatever snapshot, version or embedder each was made with."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -48,8 +49,9 @@ def compare_runs(uri: str, at: str, a: str, b: str, *, metric: str | None = None
         scores = [
             _scores(connection.sql(_SCORES, params={"run_id": side.run_id}).to_arrow_table(), side) for side in sides
         ]
+        cells = [connection.execute(_CELLS, {"run_id": side.run_id}).fetchall() for side in sides]
     changed = _changed(lake, sides)
-    scores = [_without(rows, changed) for rows in scores]
+    scores = _in_common([_without(rows, changed) for rows in scores])
     pairs = _pairs(sides, scores)
     measures = _measures(scores, metric)
     rows: list[Row] = []
@@ -61,6 +63,7 @@ def compare_runs(uri: str, at: str, a: str, b: str, *, metric: str | None = None
             for name, side in zip(("a", "b"), sides, strict=True)
         },
         "changed_questions": changed.num_rows,
+        "settings": [_settings_that_differ(pair, cells) for pair in pairs],
         "differences": rows,
     }
 
@@ -84,6 +87,34 @@ def _changed(lake: Lake, sides: Sequence[Side]) -> pa.Table:
         for name, table in zip(("before", "after"), tables, strict=True):
             connection.register(name, table)
         return connection.sql(_REWORDED).to_arrow_table()
+
+
+def _settings_that_differ(pair: tuple[str, str], cells: Sequence[Sequence[tuple[str, str, str]]]) -> Row:
+    """A pair of cells with each setting that is not the same on both sides, as (a, b)."""
+    held = [
+        next(json.loads(settings) for cell, _, settings in side if cell == name)
+        for name, side in zip(pair, cells, strict=True)
+    ]
+    keys = [key for key in {**held[0], **held[1]} if key != "corpus" and held[0].get(key) != held[1].get(key)]
+    return {
+        "cell_a": pair[0],
+        "cell_b": pair[1],
+        "differ": {key: [one.get(key) for one in held] for key in keys},
+    }
+
+
+def _in_common(scores: Sequence[pa.Table]) -> list[pa.Table]:
+    """The scores of the corpora that both sides asked.
+
+    Raises:
+        UsageError: there is none.
+    """
+    asked = [set(pc.unique(rows["corpus"]).to_pylist()) for rows in scores]
+    both = sorted(asked[0] & asked[1])
+    if not both:
+        names = " against ".join(", ".join(sorted(one)) or "none" for one in asked)
+        raise UsageError(f"the two have no corpus in common: {names}", hint="memlake study ls")
+    return [rows.filter(pc.is_in(rows["corpus"], value_set=pa.array(both))) for rows in scores]
 
 
 def _without(rows: pa.Table, changed: pa.Table) -> pa.Table:
@@ -165,6 +196,7 @@ def _renamed(rows: pa.Table, cell: str, name: str) -> pa.Table:
     return chosen
 
 
+_CELLS = "select cell, corpus, settings from cells where run_id = $run_id order by corpus"
 _REWORDED = """
 select before.corpus, before.question_id, before.label_set
 from before

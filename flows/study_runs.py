@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flows.study import find_study, study_names
+from flows.study_stages import EMPTY_CONTEXTS
 from transforms.errors import NotFoundError, UsageError
 from transforms.lake.connect import connect
 from transforms.lake.lake import open_lake
@@ -53,6 +54,7 @@ class Means(TypedDict):
 
     Attributes:
         questions: how many the run asked.
+        empty_contexts: cells and token budgets at which contexts show nothing.
         forgotten: how many of them this snapshot no longer has scores of, since their conversations were forgotten.
     """
 
@@ -63,6 +65,7 @@ class Means(TypedDict):
     forgotten: int
     means: list[Row]
     published: list[Row]
+    empty_contexts: list[Row]
 
 
 def known_studies() -> list[Row]:
@@ -119,6 +122,7 @@ def means(uri: str, at: str, run_id: str | None, *, by: str | None = None) -> Me
         found = summary(connection, run["run_id"])
         cells = connection.sql(_CELLS, params={"run_id": run["run_id"]}).to_arrow_table()
         asked, scored = connection.execute(_QUESTIONS, {"run_id": run["run_id"]}).fetchall()[0]
+        empty = connection.sql(EMPTY_CONTEXTS, params={"run_id": run["run_id"]}).to_arrow_table().to_pylist()
     overall = pc.is_null(found["category"])
     chosen = found.filter(pc.invert(overall) if by else overall)
     order = {name: place for place, name in enumerate(run["cells"].split(", "))}
@@ -132,6 +136,7 @@ def means(uri: str, at: str, run_id: str | None, *, by: str | None = None) -> Me
         forgotten=asked - scored,
         means=rows,
         published=[line for one in published for line in _beside(one, rows)],
+        empty_contexts=empty,
     )
 
 
@@ -155,7 +160,7 @@ def layout(found: Means) -> list[tuple[str, list[Row]]]:
 
 
 def excluded_of(found: Means) -> dict[str, int]:
-    """Questions that a metric of the layout could not score, by reason; the most in any cell at any cutoff."""
+    """Questions that a metric of the layout could not score, by reason: of each corpus the most in any cell at any cutoff."""
     sums: Counter[tuple[object, ...]] = Counter()
     for row in found["means"]:
         if row["metric"] in TITLES:
@@ -170,8 +175,12 @@ def excluded_of(found: Means) -> dict[str, int]:
             )
             for reason, number in (row["reasons"] or {}).items():
                 sums[reason, *place] += number
-    reasons = sorted({str(key[0]) for key in sums})
-    return {reason: max(number for key, number in sums.items() if key[0] == reason) for reason in reasons}
+    most: dict[tuple[str, str], int] = {}
+    for (reason, corpus, *_), number in sums.items():
+        key = (str(reason), str(corpus))
+        most[key] = max(most.get(key, 0), number)
+    reasons = sorted({reason for reason, _ in most})
+    return {reason: sum(number for key, number in most.items() if key[0] == reason) for reason in reasons}
 
 
 def _wide(rows: Sequence[Mapping[str, Any]]) -> list[Row]:

@@ -79,11 +79,18 @@ class Brought:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Scores, losses and statistics, staged; the questions that were not scored, by reason; signatures of metrics."""
+    """Scores, losses and statistics, staged.
+
+    Attributes:
+        excluded: questions that were not scored, by reason.
+        signatures: of metrics of texts.
+        empty: cells and token budgets at which contexts show nothing, and how many of them.
+    """
 
     files: tuple[StagedFile, ...]
     excluded: Mapping[str, int]
     signatures: Mapping[str, str]
+    empty: Sequence[Mapping[str, Any]]
 
 
 def asked_of(lake: Lake, snapshot: Snapshot, study: Study) -> tuple[Asked, ...]:
@@ -188,6 +195,7 @@ def score_study(lake: Lake, snapshot: Snapshot, study: Study, run: Run, brought:
         made = evaluate(connection, run.run_id, unit_tokens=brought.unit_tokens, source_tokens=sources)
         connection.register("scores", made.scores)
         excluded = dict(connection.execute(_EXCLUDED).fetchall())
+        empty = connection.sql(EMPTY_CONTEXTS, params={"run_id": run.run_id}).to_arrow_table().to_pylist()
         judgements = connection.table("judgements").to_arrow_table().cast(TABLES["judgements"].schema)
         seconds = {f"{corpus}/{cell}": value for (corpus, cell), value in brought.seconds.items()}
         costs = costs_of(connection, run.run_id, study, seconds=seconds)
@@ -196,7 +204,7 @@ def score_study(lake: Lake, snapshot: Snapshot, study: Study, run: Run, brought:
     stager.write(TABLES["losses"], made.losses)
     stager.write(TABLES["statistics"], statistics_of(made.scores, judgements, study, run_id=run.run_id))
     stager.write(TABLES["statistics"], costs)
-    return Scored(tuple(stager.close()[0]), excluded, made.signatures)
+    return Scored(tuple(stager.close()[0]), excluded, made.signatures, empty)
 
 
 @contextmanager
@@ -245,6 +253,9 @@ def _paths(lake: Lake, files: Sequence[StagedFile], table: str) -> list[str]:
     return [str(lake.table_path(table) / file.path) for file in files if file.table == table]
 
 
+EMPTY_CONTEXTS = """
+select corpus, cell, cutoff, empty, contexts from empty_contexts where run_id = $run_id order by corpus, cell, cutoff
+"""
 # Questions, not rows: a question without gold is left out of every cutoff of every cell for one reason.
 _EXCLUDED = """
 select reason, count(distinct (corpus, question_id)) from scores where reason is not null group by reason order by reason

@@ -1,5 +1,6 @@
 """`memlake study`: representations compared on questions with known answers."""
 
+import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
@@ -21,7 +22,7 @@ from flows.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _NO_MODEL = ModelFlags()
 app = App(name="study", help_epilogue=epilogue("study"))
@@ -132,10 +133,24 @@ def _note_forgotten(made: "Mapping[str, Any]", *, quiet: bool) -> None:
         )
 
 
+def _note_empty(rows: "Sequence[Mapping[str, Any]]") -> None:
+    """Say where a budget shows nothing at all: a mean over such contexts is one of packing, not of what was stored."""
+    if not rows:
+        return
+    worst = sorted(rows, key=lambda row: -row["empty"] / row["contexts"])[:3]
+    told = "; ".join(
+        f"{row['empty']:,} of {row['contexts']:,} of {row['corpus']}/{row['cell']} at {row['cutoff']:,} tokens"
+        for row in worst
+    )
+    more = f"; and {len(rows) - 3} more cells and budgets" if len(rows) > 3 else ""
+    output.say(f"empty contexts, whose first unit is longer than the budget, or which found none: {told}{more}")
+
+
 def _tell(made: "Mapping[str, Any]") -> None:
     excluded = ", ".join(f"{count} {reason}" for reason, count in made["excluded"].items()) or "none"
     output.say(f"{made['study']}: {made['questions']:,} questions in {made['cells']} cells, {made['seconds']:.1f} s")
     output.say(f"not scored by some metric: {excluded}")
+    _note_empty(made.get("empty_contexts", ()))
     for cell, pairs in made.get("cut_for_reranker", {}).items():
         output.say(f"{cell}: {pairs:,} pairs of question and unit were longer than its reranker takes, and cut there")
     if "answers" in made:
@@ -191,6 +206,7 @@ def show(
         output.say(f"gone since: {found['forgotten']:,} of {found['questions']:,} questions, with their conversations")
     for reason, number in excluded_of(found).items():
         output.say(f"excluded: {number:,} questions, {reason}")
+    _note_empty(found["empty_contexts"])
     output.say("every metric: memlake sql --file score-means")
 
 
@@ -216,6 +232,11 @@ def compare(
         return
     output.say(f"a: {a} (read from {found['a']['read_snapshot_id']})")
     output.say(f"b: {b} (read from {found['b']['read_snapshot_id']})")
+    for pair in found["settings"]:
+        for name, (one, other) in pair["differ"].items():
+            output.say(
+                f"{pair['cell_a']} and {pair['cell_b']} differ in {name}: {json.dumps(one)} against {json.dumps(other)}"
+            )
     columns = (
         "corpus",
         "cell_a",
@@ -251,10 +272,32 @@ def gate(
 ) -> None:
     """Hold a study's run against the numbers that the study states; exit code 4 when one left its tolerance."""
     from flows.study_gate import gate_study
+    from transforms.errors import GateError
 
-    made: dict[str, Any] = gate_study(settings(lake=lake).lake, at, study, run_id=run_id)
+    try:
+        made: dict[str, Any] = gate_study(settings(lake=lake).lake, at, study, run_id=run_id)
+    except GateError as error:
+        if not as_json:
+            _show_gates(error.document or {})
+        raise
     if as_json:
         output.document(made)
-        return
-    columns = ("corpus", "cell", "metric", "cutoff", "category", "stated", "tolerance", "measured", "n", "passed")
+    else:
+        _show_gates(made)
+
+
+def _show_gates(made: "Mapping[str, Any]") -> None:
+    columns = (
+        "corpus",
+        "cell",
+        "metric",
+        "cutoff",
+        "category",
+        "stated",
+        "tolerance",
+        "measured",
+        "n",
+        "passed",
+        "why",
+    )
     table.show_rows([{name: row[name] for name in columns} for row in made["gates"]], title=f"Gates of {made['study']}")

@@ -284,7 +284,11 @@ def test_two_runs_are_compared_question_by_question(place, capfd):
     assert difference["value"] > 0
     assert difference["low"] <= difference["value"] <= difference["high"]
     assert run(["study", "compare", first["run_id"], second["run_id"], *lake]) == 0
-    both = json.loads(capfd.readouterr().out)["differences"]
+    whole = json.loads(capfd.readouterr().out)
+    assert {pair["cell_a"]: list(pair["differ"]) for pair in whole["settings"]} == {
+        "chunks": ["plan"], "turns": ["plan"], "nothing": [],
+    }  # fmt: skip
+    both = whole["differences"]
     assert {(row["cell_a"], row["cell_b"]) for row in both} == {(name, name) for name in ("chunks", "turns", "nothing")}
     assert run(["study", "compare", first["run_id"], "nobody", *lake]) == 2
 

@@ -6,7 +6,7 @@ context and its question alone, whatever is answered beside it. A sentence that 
 only where no other shares a content token with the question. Ties go to the first place. Where no sentence shares a
 content token with the question it abstains. The date header of a unit belongs to no sentence. Of options it takes the one
 with the largest share of its content tokens in the best sentence, then the one with more of them, then the one shown
-first; none when nothing is shared.
+first; where the best sentence shares nothing with any of them it abstains.
 """
 
 import math
@@ -40,7 +40,8 @@ def best_sentences(
         sentences = dict.fromkeys(one for line in text.split("\n") for one in lines[line])
         best = _best([(one, counts[one]) for one in sentences], counts[question.text])
         option = _option(counts[best], question, counts) if best is not None and question.options else None
-        found.append((ABSTENTION if best is None else best, option))
+        nothing = best is None or (bool(question.options) and option is None)
+        found.append((ABSTENTION if nothing or best is None else best, option))
     return found
 
 

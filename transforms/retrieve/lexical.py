@@ -12,11 +12,14 @@ import Stemmer
 from scipy import sparse
 
 from transforms.retrieve.crew import crew_for
+from transforms.score.unspaced import pieces
 
 # bm25s sets its own logger to DEBUG when imported, and says a line for every index.
 logging.getLogger("bm25s").setLevel(logging.WARNING)
 
 Scores = npt.NDArray[np.float64]
+# As bm25s has it, words of two signs and more; and single ones of scripts in which one sign may be a word.
+_OTHER_WORD = r"(?u)\b\w\w+\b|[^\W\d_a-zA-Z]"
 # Positions of units, -1 where there are fewer, and scores, shape (questions, k).
 Top = tuple[npt.NDArray[np.int64], Scores]
 _TOP_QUESTIONS = 32
@@ -125,10 +128,16 @@ class LexicalIndex:
 def _words(texts: Sequence[str], settings: LexicalSettings) -> list[list[str]]:
     english = settings.language == "english"
     words: list[list[str]] = bm25s.tokenize(
-        list(texts),
+        list(texts) if english else [_spaced(text) for text in texts],
+        **({} if english else {"token_pattern": _OTHER_WORD}),
         stopwords="english" if english else [],
         stemmer=Stemmer.Stemmer("english") if english else None,
         return_ids=False,
         show_progress=False,
     )
     return words
+
+
+def _spaced(text: str) -> str:
+    """The text with spaces between the words of scripts that write none."""
+    return text if text.isascii() else " ".join(piece for word in text.split() for piece in pieces(word))

@@ -38,6 +38,7 @@ class SeedLexical:
     """BM25 of question and key_text over the units of the conversation.
 
     Attributes:
+        language: 'other' has neither stop words nor a stemmer; so it is for every corpus that a study says is not English.
         copies: how often each key_text is counted; the published study counted the text of a chunk twice.
         formula: 'lucene' as bm25s has it; 'okapi' is rank_bm25's BM25Okapi, with words of its own whatever the language.
     """
@@ -58,7 +59,8 @@ class SeedLexical:
         if self.formula == "okapi":
             key = ("okapi", self.k1, self.b, self.copies)
             return store.once(key, lambda: OkapiIndex.build(store.key_texts(self.copies), k1=self.k1, b=self.b))
-        return store.lexical_index(LexicalSettings(language=self.language, k1=self.k1, b=self.b), self.copies)
+        language = "other" if store.language == "other" else self.language
+        return store.lexical_index(LexicalSettings(language=language, k1=self.k1, b=self.b), self.copies)
 
 
 def cosines(questions: Vectors, units: Vectors) -> Matrix:

@@ -18,8 +18,10 @@ import Stemmer
 
 from schemas.table import STRINGS
 from transforms.errors import UsageError
+from transforms.score.unspaced import pieces
 
-# 'other' is any language that is not English: its stemmer is the identity.
+# 'other' is any language that is not English: its stemmer is the identity, and where it writes no spaces pairs of characters
+# are its words (see unspaced).
 Language = Literal["english", "other"]
 
 # \b(?:a|an|the)\b, written so that each branch starts with a letter: the engine then skips from one to the next.
@@ -67,6 +69,10 @@ def _words(text: str) -> list[str]:
     return _ARTICLE.sub(" ", text.lower()).translate(_PUNCTUATION).split()
 
 
+def _other_words(text: str) -> list[str]:
+    return [piece for word in _words(text) for piece in pieces(word)]
+
+
 def content_tokens(text: str, language: Language = "english") -> list[str]:
     """Content tokens of one text, in order and with repeats.
 
@@ -93,11 +99,12 @@ def content_tokens_of(
         UsageError: the language is neither 'english' nor 'other'.
     """
     vocabulary = _Vocabulary(_stemmer(language))
+    words = _words if language == "english" else _other_words
     column = texts.to_pylist() if isinstance(texts, pa.Array | pa.ChunkedArray) else texts
     # Flat from the start: a list a text kept alive would make the garbage collector walk millions of words.
     numbers, ends = array("q"), array("q", [0])
     for text in column:
-        numbers.extend(map(vocabulary.__getitem__, _words(text) if text is not None else ()))
+        numbers.extend(map(vocabulary.__getitem__, words(text) if text is not None else ()))
         ends.append(len(numbers))
     tokens = np.frombuffer(numbers, np.int64)
     rows = np.repeat(np.arange(len(column)), np.diff(ends))

@@ -13,6 +13,7 @@ from transforms.llm.prompting import prompt
 from transforms.retrieve.plan import PLANS, Plan, find_plan, parse_plan
 from transforms.retrieve.search import Cutoffs
 from transforms.retrieve.tokenisers import find_tokeniser
+from transforms.study.measures import check_measures
 from transforms.study.section import Section
 from transforms.study.study import Comparison, Gate, Measure, Published, Repeats, Study, StudyCell, StudyCorpus
 
@@ -289,6 +290,7 @@ def _check(where: str, study: Study) -> None:
         if not study.cutoffs_of(cell).pairs():
             raise UsageError(f"{where}: it has no cutoffs", hint="add [cutoffs] with tokens = [...] or k = [...]")
     _check_references(where, study, names, corpora)
+    check_measures(where, study)
 
 
 def _check_references(where: str, study: Study, cells: Sequence[str], corpora: Sequence[str]) -> None:

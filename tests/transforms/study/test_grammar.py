@@ -56,18 +56,23 @@ answers = { tokens = [5000], k = [7] }
 name = "three"
 representations = ["chunks"]
 plan = "lexical"
+[[cells]]
+name = "four"
+representations = ["turns"]
+plan = "lexical"
+reader = "plain"
 [[comparisons]]
 name = "first"
 a = "one"
 b = "three"
 [[comparisons]]
 name = "second"
-a = "three"
-b = "one"
+a = "one"
+b = "four"
 corpus = "a"
 categories = ["1"]
-metric = "judge_accuracy"
-judge = "match"
+metric = "token_f1"
+cutoff = 200
 against = "first"
 published = 0.159
 [[gates]]
@@ -91,8 +96,8 @@ def test_what_is_said_at_the_top_holds_for_each_corpus_that_does_not_say_its_own
 
 def test_cells_run_on_their_corpora_and_judges_judge_theirs():
     study = parse_study(WHOLE, source="s")
-    assert [cell.name for cell in study.cells_of("a")] == ["one", "three"]
-    assert [cell.name for cell in study.cells_of("b")] == ["one", "two", "three"]
+    assert [cell.name for cell in study.cells_of("a")] == ["one", "three", "four"]
+    assert [cell.name for cell in study.cells_of("b")] == ["one", "two", "three", "four"]
     assert [judge.name for judge in study.judges_of("a")] == ["strict", "match"]
     assert study.judges == (
         JudgeSpec("strict", "strict", repeats=2),
@@ -103,7 +108,7 @@ def test_cells_run_on_their_corpora_and_judges_judge_theirs():
 
 def test_readers_are_asked_at_the_study_s_cutoffs_or_at_the_cell_s_own_and_texts_are_kept_there():
     study = parse_study(WHOLE, source="s")
-    one, two, three = study.cells
+    one, two, three, _ = study.cells
     assert study.reader_of(two) == ReaderSpec(
         "asked", "model", prompt="answer-published", question_date=False, repeats=3
     )
@@ -117,7 +122,7 @@ def test_readers_are_asked_at_the_study_s_cutoffs_or_at_the_cell_s_own_and_texts
 def test_comparisons_are_of_the_headline_unless_they_say_otherwise():
     first, second = parse_study(WHOLE, source="s").comparisons
     assert first.measure == Measure("answer_survival_all", "tokens", 100)
-    assert second.measure == Measure("judge_accuracy", "tokens", 100, judge="match")
+    assert second.measure == Measure("token_f1", "tokens", 200)
     assert (second.against, second.published, second.categories) == ("first", 0.159, ("1",))
 
 
@@ -138,18 +143,18 @@ def test_a_run_s_model_is_that_of_readers_and_judges_that_name_none():
         cell_rows(one, one.corpora[1], run_id="r", read_snapshot_id="s") for one in (named, study.with_model("n"))
     ]
     same = [a == b for a, b in zip(*(rows["settings_hash"].to_pylist() for rows in hashes), strict=True)]
-    assert same == [True, False, True]
+    assert same == [True, False, True, True]
 
 
 def test_another_corpus_stands_in_for_the_only_one_and_some_for_all():
     study = parse_study(WHOLE, source="s")
     assert [corpus.name for corpus in study.on_corpora(["a"]).corpora] == ["a"]
-    assert [cell.name for cell in study.on_corpora(["a"]).cells] == ["one", "three"]
+    assert [cell.name for cell in study.on_corpora(["a"]).cells] == ["one", "three", "four"]
     with pytest.raises(UsageError, match="corpus=c is not of study='whole', which asks about a, b"):
         study.on_corpora(["c"])
     only = study.on_corpora(["b"]).on_corpora(["other"])
     assert [corpus.name for corpus in only.corpora] == ["other"]
-    assert [cell.name for cell in only.cells_of("other")] == ["one", "two", "three"]
+    assert [cell.name for cell in only.cells_of("other")] == ["one", "two", "three", "four"]
 
 
 @pytest.mark.parametrize(
@@ -164,9 +169,22 @@ def test_another_corpus_stands_in_for_the_only_one_and_some_for_all():
         ('corpora = ["b"]\ncutoffs', 'corpora = ["c"]\ncutoffs', "cell='two' corpora='c' does not exist"),
         ("[answers]\ntokens = [200]\n", "", "cell='one' has a reader and no cutoff at which it is asked"),
         ('a = "one"\nb = "three"', 'a = "one"\nb = "one"', "comparison='first' is of a cell with itself"),
-        ('a = "one"\nb = "three"', 'a = "one"\nb = "four"', "comparison='first' cell='four' does not exist"),
+        ('a = "one"\nb = "three"', 'a = "one"\nb = "five"', "comparison='first' cell='five' does not exist"),
+        ('metric = "mrr"', 'metric = "nrr"', "metric='nrr' does not exist; nearest: mrr"),
+        ('metric = "mrr"', 'metric = "judge_accuracy"', "judge='': metric='judge_accuracy' needs a judge"),
+        ('metric = "mrr"', 'metric = "bleu"', "bleu at 100 tokens: cell='one' has it at 200 tokens"),
+        ('b = "four"\n', 'b = "three"\n', "token_f1 at 200 tokens: cell='three' has it at no reader"),
+        (
+            "cutoff = 100\nvalue",
+            "cutoff = 150\nvalue",
+            "mrr at 150 tokens: cell='one' has it at 100 tokens, 200 tokens",
+        ),
         ('against = "first"', 'against = "third"', "against='third' does not exist"),
-        ('judge = "match"', 'judge = "me"', "comparison='second' judge='me' does not exist"),
+        (
+            'metric = "token_f1"',
+            'metric = "judge_accuracy"\njudge = "me"',
+            "comparison='second' judge='me' does not exist",
+        ),
         ("tolerance = 0.1", "tolerance = -0.1", "tolerance=-0.1: a number, 0 or more, is allowed"),
         ('cell = "one"\ncorpus = "a"', 'cell = "one"', "gate of cell='one' names no corpus, and there are several"),
         ('name = "second"', 'name = "first"', "comparison='first' comes twice"),

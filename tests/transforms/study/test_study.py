@@ -131,3 +131,12 @@ def test_a_plan_of_the_study_hides_the_built_in_one():
     own = '[plans.lexical]\nsteps = [{ step = "seed_lexical", k1 = 3 }, { step = "rank" }, { step = "pack" }]\n'
     study = parse_study(SMALL.replace("[cutoffs]", own + "[cutoffs]"), source="s")
     assert study.cells[0].plan.tables()[0]["k1"] == 3.0
+
+
+def test_a_cell_that_answers_has_a_candidate_list_beside_its_cutoffs():
+    read = SMALL + 'reader = "best"\n[readers.best]\nkind = "extractive"\n[answers]\ntokens = [200]\n'
+    study = parse_study(read.replace("tokens = [500, 1000]", "tokens = [500]\nk = [100]"), source="s")
+    assert study.cutoffs_of(study.cells[0]) == Cutoffs(tokens=(200, 500), k=(100,), candidates=100)
+    assert study.cutoffs_of(study.cells[0]).pairs()[-2:] == [("k", 100), ("candidates", 100)]
+    silent = parse_study(SMALL, source="s")
+    assert silent.cutoffs_of(silent.cells[0]) == Cutoffs(tokens=(500, 1000))
