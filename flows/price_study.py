@@ -38,7 +38,7 @@ def price_study(settings: StudySettings) -> dict[str, object]:
     base = lake.snapshot(settings.at)
     asked = asked_of(lake, base, study)
     rows = [
-        _representation(lake, base, one.corpus, name, pc.unique(one.labels["conversation_id"]), settings.models)
+        _representation(lake, base, study, one.corpus, name, pc.unique(one.labels["conversation_id"]), settings.models)
         for one in asked
         for name in _names(study, one.corpus)
     ]
@@ -66,12 +66,16 @@ def _names(study: Study, corpus: StudyCorpus) -> list[str]:
 
 
 def _representation(
-    lake: Lake, base: Snapshot, corpus: StudyCorpus, name: str, asked: pa.Array, models: ModelSettings
+    lake: Lake,
+    base: Snapshot,
+    study: Study,
+    corpus: StudyCorpus,
+    name: str,
+    asked: pa.Array,
+    models: ModelSettings,
 ) -> dict[str, object]:
-    """Whether a representation is stored for the conversations that are asked about; what it costs where it is not."""
-    where = (pc.field("corpus") == corpus.name) & (pc.field("part") == units_part(name))
-    held = base.read("parts", columns=["conversation_id"], where=where)["conversation_id"]
-    lacking = pc.sum(pc.invert(pc.is_in(asked, value_set=held.combine_chunks()))).as_py() or 0
+    """Whether a representation is stored, and embedded, for the conversations asked about; what it costs where it is not."""
+    lacking = _lacking(base, corpus, units_part(name), asked)
     row: dict[str, object] = {
         "corpus": corpus.name,
         "representation": name,
@@ -79,7 +83,14 @@ def _representation(
         "conversations": lacking,
     }
     if not lacking:
-        return row
+        needs = any(cell.plan.needs and name in cell.representations for cell in study.cells_of(corpus.name))
+        unembedded = _lacking(base, corpus, f"vectors:{vectors_table(name, study.embedder)}", asked) if needs else 0
+        if not unembedded:
+            return row
+        command = (
+            f"memlake embed --embedder {shlex.quote(study.embedder)} --corpus {corpus.name} --representations {name}"
+        )
+        return row | {"state": "to be embedded", "conversations": unembedded, "next": command}
     if kind_named(name) is None:
         return row | {"state": "comes with its source", "next": f"memlake ingest SOURCE --corpus {corpus.name}"}
     asks = asks_model(name)
@@ -89,6 +100,13 @@ def _representation(
         return row
     made = making(name, model=models.model, provider=models.provider_name)
     return row | price_making(lake, base, corpus.name, made, models)
+
+
+def _lacking(base: Snapshot, corpus: StudyCorpus, part: str, asked: pa.Array) -> int:
+    """How many of the conversations that are asked about lack a part."""
+    where = (pc.field("corpus") == corpus.name) & (pc.field("part") == part)
+    held = base.read("parts", columns=["conversation_id"], where=where)["conversation_id"]
+    return pc.sum(pc.invert(pc.is_in(asked, value_set=held.combine_chunks()))).as_py() or 0
 
 
 def _flags(models: ModelSettings) -> str:

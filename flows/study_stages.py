@@ -29,6 +29,7 @@ from transforms.retrieve.store import UNIT_TOKENS
 from transforms.score.costs import costs_of
 from transforms.score.evaluate import evaluate
 from transforms.score.source_tokens import source_tokens_of
+from transforms.score.statistics.agreement import unlike_judges
 from transforms.score.statistics.statistics import statistics_of
 from transforms.study.cells import cell_rows
 from transforms.study.study import Study, StudyCell, StudyCorpus
@@ -192,7 +193,9 @@ def score_study(lake: Lake, snapshot: Snapshot, study: Study, run: Run, brought:
             )
             for asked in (brought.asked if brought.judgements else ())
         ]
-        made = evaluate(connection, run.run_id, unit_tokens=brought.unit_tokens, source_tokens=sources)
+        made = evaluate(
+            connection, run.run_id, unit_tokens=brought.unit_tokens, source_tokens=sources, unlike=unlike_judges(study)
+        )
         connection.register("scores", made.scores)
         excluded = dict(connection.execute(_EXCLUDED).fetchall())
         empty = connection.sql(EMPTY_CONTEXTS, params={"run_id": run.run_id}).to_arrow_table().to_pylist()

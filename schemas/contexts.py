@@ -13,8 +13,13 @@ CONTEXTS = Table(
         column("corpus", STRING, "the corpus of the question"),
         column("conversation_id", STRING, "the conversation of the question"),
         column("question_id", STRING, "the question"),
-        column("cutoff_kind", STRING, "k: the first k units; tokens: units while their cost fits the budget"),
-        column("cutoff", INT, "k, or the token budget"),
+        column(
+            "cutoff_kind",
+            STRING,
+            "k: the first k units; tokens: units while their cost fits the budget; candidates: the candidate list that a "
+            "loss is told by, which no reader sees and no metric scores",
+        ),
+        column("cutoff", INT, "k, the token budget, or the depth of the candidate list"),
         column(
             "units", INT, "how many leading ranks are in the context; one whose text better ones show too adds nothing"
         ),

@@ -14,10 +14,13 @@ LOSSES = Table(
         column(
             "loss",
             STRING,
-            "failed_abstention, not_in_source, not_stored, not_retrieved, packed_out or misread; the first that holds",
+            "failed_abstention, not_in_source, not_stored, not_retrieved, packed_out or misread; the first that holds, by "
+            "the words of the gold answer, or by its gold turns where it has no words",
         ),
         column(
-            "judge_disputed", BOOL, "whether another judge, or the match of content tokens, calls the answer correct"
+            "judge_disputed",
+            BOOL,
+            "whether another judge of answers, or the match of content tokens, calls the answer correct",
         ),
     ),
 )

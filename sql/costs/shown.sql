@@ -12,4 +12,4 @@ select
     contexts.tokens,
     contexts.tokeniser
 from contexts
-where contexts.run_id = $run_id;
+where contexts.run_id = $run_id and contexts.cutoff_kind <> 'candidates';

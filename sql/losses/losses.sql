@@ -1,7 +1,8 @@
 -- Where each answer that a judge calls wrong was lost: the first place at which a word of the gold answer is missing.
--- Asked after are its content tokens that occur in the conversation: no memory could hold the others.
+-- Asked after are its content tokens that occur in the conversation: no memory could hold the others. Where it has no
+-- content tokens the gold turns of the question are asked after, and where it has none either, any unit at all.
 -- grain: a judgement that calls an answer wrong
--- reads: judgements, labelled_answers, questions, cells, contexts, unit_tokens, source_tokens, matches
+-- reads: judgements, labelled_answers, questions, cells, contexts, unit_tokens, source_tokens, matches, by_turn, unlike
 -- param: run_id: the run
 with wrong as (
     select
@@ -100,20 +101,21 @@ stored as (
     group by searched.cell, wanted.corpus, wanted.question_id, wanted.label_set
 ),
 
--- The context at k = depth is the candidate list. What a context shows counts as retrieved and stored in any case:
--- it may be longer than that one, or show the turns behind a unit instead of its own text.
+-- The candidate list is a context of its own, whatever a plan packs. What a context shows counts as retrieved and
+-- stored in any case: it may be longer than that one, or show the turns behind a unit instead of its own text.
 candidates as (
     select
         contexts.cell,
         contexts.corpus,
         contexts.question_id,
+        contexts.units,
         contexts.content_tokens
     from contexts
     inner join cells
         on contexts.run_id = cells.run_id and contexts.cell = cells.cell and contexts.corpus = cells.corpus
     where
         contexts.run_id = $run_id
-        and contexts.cutoff_kind = 'k'
+        and contexts.cutoff_kind = 'candidates'
         and contexts.cutoff = cast(json_extract_string(cells.settings, '$.depth') as bigint)
 ),
 
@@ -139,7 +141,13 @@ counted as (
         ) as stored,
         candidates.content_tokens is not null as has_candidates,
         tokens_found_in_any(in_source.tokens, [], candidates.content_tokens, contexts.content_tokens) as retrieved,
-        tokens_found(in_source.tokens, contexts.content_tokens) as shown
+        tokens_found(in_source.tokens, contexts.content_tokens) as shown,
+        by_turn.question_id is not null as is_wordless,
+        by_turn.wanted as turns_wanted,
+        by_turn.stored as turns_stored,
+        by_turn.ranks as turn_ranks,
+        greatest(candidates.units, contexts.units) as units_listed,
+        contexts.units as units_shown
     from wrong
     left join in_source
         on
@@ -165,9 +173,51 @@ counted as (
             and wrong.question_id = contexts.question_id
             and wrong.cutoff_kind = contexts.cutoff_kind
             and wrong.cutoff = contexts.cutoff
+    left join by_turn
+        on
+            wrong.cell = by_turn.cell
+            and wrong.corpus = by_turn.corpus
+            and wrong.question_id = by_turn.question_id
+            and wrong.label_set = by_turn.label_set
 ),
 
--- Judges that call the same answer correct, in any of their repeats.
+asked_after as (
+    select
+        counted.run_id,
+        counted.cell,
+        counted.corpus,
+        counted.conversation_id,
+        counted.question_id,
+        counted.cutoff_kind,
+        counted.cutoff,
+        counted.repeat,
+        counted.judge,
+        counted.label_set,
+        counted.judge_repeat,
+        counted.category,
+        counted.answerable,
+        counted.abstained,
+        counted.has_candidates,
+        case when counted.is_wordless then greatest(counted.turns_wanted, 1) else counted.wanted end as wanted,
+        case
+            when not counted.is_wordless then counted.stored
+            when counted.turns_wanted = 0 then 1
+            else counted.turns_stored
+        end as stored,
+        case
+            when not counted.is_wordless then counted.retrieved
+            when counted.turns_wanted = 0 then cast(counted.units_listed > 0 as bigint)
+            else ranks_within(counted.turn_ranks, counted.units_listed)
+        end as retrieved,
+        case
+            when not counted.is_wordless then counted.shown
+            when counted.turns_wanted = 0 then cast(counted.units_shown > 0 as bigint)
+            else ranks_within(counted.turn_ranks, counted.units_shown)
+        end as shown
+    from counted
+),
+
+-- Judges that call the same answer correct, in any of their repeats; not those whose verdict is on something else.
 approving as (
     select
         judgements.cell,
@@ -179,6 +229,7 @@ approving as (
         judgements.label_set,
         list(distinct judgements.judge) as judges
     from judgements
+    anti join unlike on judgements.judge = unlike.judge
     where judgements.run_id = $run_id and judgements.correct
     group by
         judgements.cell,
@@ -191,50 +242,50 @@ approving as (
 )
 
 select
-    counted.run_id,
-    counted.cell,
-    counted.corpus,
-    counted.conversation_id,
-    counted.question_id,
-    counted.cutoff_kind,
-    counted.cutoff,
-    counted.repeat,
-    counted.judge,
-    counted.label_set,
-    counted.judge_repeat,
-    counted.category,
+    asked_after.run_id,
+    asked_after.cell,
+    asked_after.corpus,
+    asked_after.conversation_id,
+    asked_after.question_id,
+    asked_after.cutoff_kind,
+    asked_after.cutoff,
+    asked_after.repeat,
+    asked_after.judge,
+    asked_after.label_set,
+    asked_after.judge_repeat,
+    asked_after.category,
     case
-        when not counted.answerable and not counted.abstained then 'failed_abstention'
+        when not asked_after.answerable and not asked_after.abstained then 'failed_abstention'
         -- It says that there is no answer, as it should, and is called wrong: nothing was lost before the judge.
-        when not counted.answerable then 'misread'
-        when counted.wanted = 0 then 'not_in_source'
-        when counted.stored < counted.wanted then 'not_stored'
-        when not counted.has_candidates then null
-        when counted.retrieved < counted.wanted then 'not_retrieved'
-        when counted.shown < counted.wanted then 'packed_out'
+        when not asked_after.answerable then 'misread'
+        when asked_after.wanted = 0 then 'not_in_source'
+        when asked_after.stored < asked_after.wanted then 'not_stored'
+        when not asked_after.has_candidates then null
+        when asked_after.retrieved < asked_after.wanted then 'not_retrieved'
+        when asked_after.shown < asked_after.wanted then 'packed_out'
         else 'misread'
     end as loss,
     coalesce(matches.matched, false)
     or coalesce(
-        len(approving.judges) > cast(list_contains(approving.judges, counted.judge) as integer), false
+        len(approving.judges) > cast(list_contains(approving.judges, asked_after.judge) as integer), false
     ) as judge_disputed
-from counted
+from asked_after
 left join approving
     on
-        counted.cell = approving.cell
-        and counted.corpus = approving.corpus
-        and counted.question_id = approving.question_id
-        and counted.cutoff_kind = approving.cutoff_kind
-        and counted.cutoff = approving.cutoff
-        and counted.repeat = approving.repeat
-        and counted.label_set = approving.label_set
+        asked_after.cell = approving.cell
+        and asked_after.corpus = approving.corpus
+        and asked_after.question_id = approving.question_id
+        and asked_after.cutoff_kind = approving.cutoff_kind
+        and asked_after.cutoff = approving.cutoff
+        and asked_after.repeat = approving.repeat
+        and asked_after.label_set = approving.label_set
 left join matches
     on
-        counted.run_id = matches.run_id
-        and counted.cell = matches.cell
-        and counted.corpus = matches.corpus
-        and counted.question_id = matches.question_id
-        and counted.cutoff_kind = matches.cutoff_kind
-        and counted.cutoff = matches.cutoff
-        and counted.repeat = matches.repeat
-        and counted.label_set = matches.label_set;
+        asked_after.run_id = matches.run_id
+        and asked_after.cell = matches.cell
+        and asked_after.corpus = matches.corpus
+        and asked_after.question_id = matches.question_id
+        and asked_after.cutoff_kind = matches.cutoff_kind
+        and asked_after.cutoff = matches.cutoff
+        and asked_after.repeat = matches.repeat
+        and asked_after.label_set = matches.label_set;

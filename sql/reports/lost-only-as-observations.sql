@@ -92,6 +92,7 @@ lost as (
 )
 
 select
+    lost.corpus,
     lost.conversation_id,
     lost.question_id,
     lost.category,
@@ -105,4 +106,4 @@ left join questions
         lost.corpus = questions.corpus
         and lost.question_id = questions.question_id
         and lost.label_set = questions.label_set
-order by lost.conversation_id, questions.position, lost.question_id;
+order by lost.corpus, lost.conversation_id, questions.position, lost.question_id;

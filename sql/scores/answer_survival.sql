@@ -21,7 +21,7 @@ with counted as (
         tokens_found(questions.answer_tokens, contexts.content_tokens) as found
     from contexts
     inner join questions on contexts.corpus = questions.corpus and contexts.question_id = questions.question_id
-    where contexts.run_id = $run_id
+    where contexts.run_id = $run_id and contexts.cutoff_kind <> 'candidates'
 )
 
 select

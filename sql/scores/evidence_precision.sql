@@ -1,4 +1,5 @@
 -- Share of a context's source characters that lie in gold turns; only for units whose place in the source is known.
+-- Where a plan shows other text than its units' own, or other pieces than units: null, reason reshaped.
 -- grain: a question in a cell at one cutoff, under one label set
 -- reads: contexts, questions, cells, gold_turns, units, provenance, retrievals
 -- param: run_id: the run to score
@@ -16,7 +17,17 @@ with asked as (
         questions.category
     from contexts
     inner join questions on contexts.corpus = questions.corpus and contexts.question_id = questions.question_id
-    where contexts.run_id = $run_id
+    where contexts.run_id = $run_id and contexts.cutoff_kind <> 'candidates'
+),
+
+reshaped as (
+    select
+        cells.cell,
+        cells.corpus
+    from cells
+    where
+        cells.run_id = $run_id
+        and (shows_other_text(cells.plan) or shows_other_pieces(cells.plan))
 ),
 
 gold as (
@@ -33,6 +44,7 @@ lists as materialized (
         asked.cell,
         asked.corpus,
         asked.question_id,
+        max(asked.units) as longest,
         row_number() over () as list
     from asked
     group by asked.cell, asked.corpus, asked.question_id
@@ -88,6 +100,7 @@ ranked as (
             retrievals.cell = lists.cell
             and retrievals.corpus = lists.corpus
             and retrievals.question_id = lists.question_id
+            and retrievals.rank <= lists.longest
     left join sources
         on
             retrievals.corpus = sources.corpus
@@ -216,6 +229,7 @@ reasoned as (
         coalesce(shown.characters, 0) as gold_characters,
         case
             when gold.question_id is null then 'no_valid_evidence'
+            when reshaped.cell is not null then 'reshaped'
             when asked.units > 0 and running.unplaced > 0 then 'no_offsets'
             when asked.units = 0 and without_places.cell is not null then 'no_offsets'
         end as reason
@@ -227,6 +241,7 @@ reasoned as (
             and asked.label_set = gold.label_set
     inner join lists
         on asked.cell = lists.cell and asked.corpus = lists.corpus and asked.question_id = lists.question_id
+    left join reshaped on asked.cell = reshaped.cell and asked.corpus = reshaped.corpus
     left join without_places on asked.cell = without_places.cell and asked.corpus = without_places.corpus
     left join running on lists.list = running.list and asked.units = running.units
     left join shown

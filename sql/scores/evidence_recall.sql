@@ -1,6 +1,7 @@
 -- Of a question's gold turns: is one, is every one, which share is among the turns of the context's units.
+-- Where a plan shows another text of a unit than its own, its turns may not be shown: null, reason reshaped.
 -- grain: a metric of a question in a cell at one cutoff, under one label set
--- reads: contexts, questions, gold_turns, gold_ranks
+-- reads: contexts, questions, cells, gold_turns, gold_ranks
 -- param: run_id: the run to score
 with asked as (
     select
@@ -16,7 +17,15 @@ with asked as (
         questions.category
     from contexts
     inner join questions on contexts.corpus = questions.corpus and contexts.question_id = questions.question_id
-    where contexts.run_id = $run_id
+    where contexts.run_id = $run_id and contexts.cutoff_kind <> 'candidates'
+),
+
+reshaped as (
+    select
+        cells.cell,
+        cells.corpus
+    from cells
+    where cells.run_id = $run_id and shows_other_text(cells.plan)
 ),
 
 gold as (
@@ -76,13 +85,18 @@ counted as (
         asked.label_set,
         asked.category,
         gold.turns as gold,
-        coalesce(shown.turns, 0) as shown
+        coalesce(shown.turns, 0) as shown,
+        case
+            when gold.turns is null then 'no_valid_evidence'
+            when reshaped.cell is not null then 'reshaped'
+        end as reason
     from asked
     left join gold
         on
             asked.corpus = gold.corpus
             and asked.question_id = gold.question_id
             and asked.label_set = gold.label_set
+    left join reshaped on asked.cell = reshaped.cell and asked.corpus = reshaped.corpus
     left join shown
         on
             asked.cell = shown.cell
@@ -107,12 +121,12 @@ select
     counted.category,
     '' as judge,
     case
-        when counted.gold is null then null
+        when counted.reason is not null then null
         when metrics.metric = 'evidence_recall_any' then cast(counted.shown > 0 as double)
         when metrics.metric = 'evidence_recall_all' then cast(counted.shown = counted.gold as double)
         else counted.shown / counted.gold
     end as value,
-    case when counted.gold is null then 'no_valid_evidence' end as reason
+    counted.reason
 from counted
 cross join
     (

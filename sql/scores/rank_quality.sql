@@ -1,4 +1,5 @@
 -- mrr: 1 / rank of the first unit that touches a gold turn; ndcg: gain 1 for each such unit, ideal = all of them first.
+-- Both are of the context's units: a context that holds fewer than k, or none, has no relevant unit beyond them.
 -- grain: a metric of a question in a cell at one k, under one label set
 -- reads: contexts, questions, cells, gold_turns, gold_units, gold_ranks
 -- param: run_id: the run to score
@@ -11,6 +12,7 @@ with asked as (
         contexts.question_id,
         contexts.cutoff_kind,
         contexts.cutoff,
+        contexts.units,
         questions.label_set,
         questions.category
     from contexts
@@ -76,7 +78,7 @@ gains as (
             and asked.corpus = hits.corpus
             and asked.question_id = hits.question_id
             and asked.label_set = hits.label_set
-    where hits.rank <= asked.cutoff
+    where hits.rank <= asked.units
     group by asked.cell, asked.corpus, asked.question_id, asked.cutoff, asked.label_set
 )
 

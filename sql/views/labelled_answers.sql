@@ -1,4 +1,6 @@
 -- What a reader said beside what was right, under each set of labels of the question.
+-- `said` is what is scored: the text of the option that it chooses, else its own; `chose_nothing` where it should have
+-- chosen one and names none.
 -- grain: an answer under one label set of its question
 -- reads: answers, questions, conversations
 create or replace temp view labelled_answers as
@@ -15,6 +17,10 @@ select
     answers.reason,
     answers.abstained,
     answers.option,
+    coalesce(questions.options[answers.option + 1], answers.text) as said,
+    len(questions.options) > 0
+    and not coalesce(answers.abstained, false)
+    and questions.options[answers.option + 1] is null as chose_nothing,
     questions.label_set,
     questions.category,
     questions.answerable,

@@ -88,7 +88,7 @@ def test_a_study_s_plan_names_what_is_lacking_and_prices_what_asks_a_model(lake,
         assert server.stats().calls == 0
     states = {row["representation"]: row["state"] for row in made["representations"]}
     assert states == {
-        "chunks": "stored",
+        "chunks": "to be embedded",
         "turns": "to be made",
         "artifacts": "to be made",
         "their-notes": "comes with its source",

@@ -25,8 +25,8 @@ from transforms.lake.connect import connect
 from transforms.lake.lake import open_lake
 from transforms.retrieve.corpus import questions_of, search_corpus
 from transforms.retrieve.questions import each_once
-from transforms.study.parse import parse_study
 from transforms.sql import sql_file
+from transforms.study.parse import parse_study
 
 LABELS = ("official", "corrected")
 CODES = ("1234", "2234", "3234")

@@ -9,6 +9,7 @@ from small_tables import connection_of
 from schemas import TABLES
 from transforms.errors import NotFoundError
 from transforms.retrieve.store import UNIT_TOKENS
+from transforms.score.losses import BY_TURN, UNLIKE
 from transforms.score.matching import MATCHES
 from transforms.score.source_tokens import SOURCE_TOKENS
 from transforms.sql import sql_file, sql_files
@@ -19,6 +20,8 @@ REGISTERED = {
     "unit_tokens": UNIT_TOKENS.empty_table(),
     "source_tokens": SOURCE_TOKENS.empty_table(),
     "matches": MATCHES.empty_table(),
+    "by_turn": BY_TURN.empty_table(),
+    "unlike": UNLIKE.empty_table(),
     "text_scores": TABLES["scores"].empty(),
 }
 KNOWN = {*TABLES, *(file.name for file in sql_files("views")), *REGISTERED, "audited", "vectors", "nothing"}

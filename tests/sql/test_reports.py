@@ -211,3 +211,27 @@ def test_every_report_runs_on_an_empty_lake():
         for file in sql_files("reports"):
             wanted = connection.extract_statements(file.text)[0].named_parameters
             assert report(connection, file.name, wanted) == []
+
+
+def test_what_is_lost_is_told_by_corpus():
+    scores = [
+        score(cell, "q1", "store_survival_all", value, "none", 0) | {"corpus": corpus}
+        for corpus in ("z", "c")
+        for cell, value in (("a", 1.0), ("b", 0.0))
+    ]
+    cells = [("a", "chunks"), ("b", "observations")]
+    with connection_of(
+        scores=rows_of(SCORES, scores),
+        cells=rows_of(
+            CELLS,
+            [
+                {"run_id": "r", "cell": cell, "corpus": corpus, "representations": [name]}
+                for cell, name in cells
+                for corpus in ("c", "z")
+            ],
+        ),
+        representations=rows_of(REPRESENTATIONS, KINDS),
+        snapshots=rows_of(SNAPSHOTS, [{"snapshot_id": "s", "sequence": 1, "run_id": "r"}]),
+    ) as opened:
+        found = report(opened, "lost-only-as-observations", LOST)
+    assert [(row["corpus"], row["question_id"]) for row in found] == [("c", "q1"), ("z", "q1")]

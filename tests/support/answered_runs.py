@@ -43,8 +43,8 @@ def context(name: str, *tokens: str, **more: Any) -> dict[str, Any]:
 
 
 def candidates(name: str, *tokens: str, **more: Any) -> dict[str, Any]:
-    """The candidate list, as the context at k = depth."""
-    return context(name, *tokens, **{"cutoff_kind": "k", "cutoff": DEPTH} | more)
+    """The candidate list, which is a context of its own."""
+    return context(name, *tokens, **{"cutoff_kind": "candidates", "cutoff": DEPTH} | more)
 
 
 def run_tables(

@@ -20,7 +20,8 @@ class Pack:
     that a merge step left side by side are joined behind one header; their cost stays that of the pieces before.
 
     Attributes:
-        most: at most so many units, whatever the cutoff; 0 shows nothing: the question alone.
+        most: at most so many units, whatever the cutoff; 0 shows nothing: the question alone. The candidate list, which no
+            reader sees, has every candidate all the same.
         seed: of the random order.
     """
 
@@ -53,5 +54,5 @@ class Pack:
         for kind, cutoff in search.cutoffs.pairs():
             # No unit costs less than 0, so the running sum never falls and the fitting ranks are the leading ones.
             fits = np.count_nonzero(shown.running[:, 1:] <= cutoff, axis=1) if kind == "tokens" else np.int64(cutoff)
-            leading[kind, cutoff] = np.minimum(fits, most).astype(np.int64)
+            leading[kind, cutoff] = np.minimum(fits, search.listed if kind == "candidates" else most).astype(np.int64)
         return replace(search, leading=leading, shown=shown)

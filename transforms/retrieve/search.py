@@ -17,20 +17,26 @@ from transforms.retrieve.view import View
 Matrix = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 Chosen = npt.NDArray[np.bool_]
-CutoffKind = Literal["tokens", "k"]
+CutoffKind = Literal["tokens", "k", "candidates"]
 Stage = Literal["seed", "fuse", "filter", "rank", "expand", "rerank", "show", "swap", "pack"]
 
 
 @dataclass(frozen=True, slots=True)
 class Cutoffs:
-    """Where contexts end: after a token budget, or after the first k units."""
+    """Where contexts end: after a token budget, or after the first k units.
+
+    Attributes:
+        candidates: how long the candidate list is that a loss is told by, a context of its own; 0 for none.
+    """
 
     tokens: tuple[int, ...] = ()
     k: tuple[int, ...] = ()
+    candidates: int = 0
 
     def pairs(self) -> list[tuple[CutoffKind, int]]:
-        """Every cutoff as (kind, value), token budgets first."""
-        return [*(("tokens", budget) for budget in self.tokens), *(("k", k) for k in self.k)]
+        """Every cutoff as (kind, value), token budgets first, the candidate list last."""
+        deep: list[tuple[CutoffKind, int]] = [("candidates", self.candidates)] if self.candidates else []
+        return [*(("tokens", budget) for budget in self.tokens), *(("k", k) for k in self.k), *deep]
 
 
 @dataclass(frozen=True, slots=True)

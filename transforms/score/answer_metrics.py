@@ -20,11 +20,11 @@ _Asked = tuple[str, tuple[str, ...], bool, str, str]
 
 _ASKED = """
 select run_id, cell, corpus, conversation_id, question_id, cutoff_kind, cutoff, repeat, label_set, category,
-    text, reason, answerable, accepted, format
+    said, reason, answerable, accepted, format
 from labelled_answers
 where run_id = $run_id
 """
-_READ = ("corpus", "reason", "text", "accepted", "answerable", "format", "category")
+_READ = ("corpus", "reason", "said", "accepted", "answerable", "format", "category")
 _UNANSWERABLE: _Value = (None, "unanswerable")
 
 
@@ -33,9 +33,10 @@ def answer_scores(
 ) -> tuple[pa.Table, dict[str, str]]:
     """Rows of the scores schema for METRICS of every answer of a run under every label set of its question.
 
-    Of several accepted answers the one that gives most counts. `token_f1` has the rules of LoCoMo's categories where the
-    conversation was read as LoCoMo, and is `token_f1_plain` elsewhere. For a question that has no answer all are null,
-    but for `token_f1` in LoCoMo's category 5: whether the answer declines.
+    An answer that chooses an option is scored by the option's text. Of several accepted answers the one that gives most
+    counts. `token_f1` has the rules of LoCoMo's categories where the conversation was read as LoCoMo, and is
+    `token_f1_plain` elsewhere. For a question that has no answer all are null, but for `token_f1` in LoCoMo's category 5:
+    whether the answer declines.
 
     Args:
         connection: every table and view by its name; `answers` and `questions` hold what is scored.

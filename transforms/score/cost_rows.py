@@ -19,6 +19,7 @@ NO_MODEL = "no_model: no model was asked"
 PRICE_UNKNOWN = "price_unknown: no price, no tokens, or never sent from this lake"
 SUPPLIED = "supplied: written elsewhere, at a cost that nobody noted"
 NOTHING_CORRECT = "nothing_correct: no answer was judged correct"
+NO_VERDICT = "no_verdict: questions without a verdict are neither right nor wrong, and excluded"
 PART_UNKNOWN = "price_unknown: what could not be priced is excluded"
 
 

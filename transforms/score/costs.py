@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from transforms.score.cost_rows import (
     NO_MODEL,
+    NO_VERDICT,
     NOTHING_CORRECT,
     PART_UNKNOWN,
     PRICE_UNKNOWN,
@@ -44,7 +45,7 @@ def costs_of(
     usd_write, usd_write_per_conversation, tokens_write_in and tokens_write_out are of the conversations asked about;
     tokens_read_per_question, tokens_out_per_question and usd_read_per_question of an answer; usd_per_question_at_N spreads
     a conversation's writing over N questions; usd_per_1000_correct is of reading, usd_per_1000_correct_with_write of both,
-    over the questions that the study asks; usd_judge_per_question and tokens_judge_per_question are a judge's; seconds_local
+    over the questions that have a verdict; usd_judge_per_question and tokens_judge_per_question are a judge's; seconds_local
     is a cell's own computing. Embedding of questions is not counted.
 
     Args:
@@ -128,7 +129,10 @@ def _finite_mean(column: pa.ChunkedArray) -> float | None:
 
 
 def _correct_rows(tables: Mapping[str, pa.Table], corpora: Mapping[str, AskedCorpus]) -> Iterator[dict[str, object]]:
-    """Dollars for 1,000 correct answers, of each judge: reading, and reading with writing."""
+    """Dollars for 1,000 correct answers, of each judge: reading, and reading with writing.
+
+    Both sums are over the questions that have a price and a verdict; the others are counted as excluded.
+    """
     written = {
         (fields["corpus"], fields["cell_a"]): dict(
             zip(rows["conversation_id"].to_pylist(), rows["usd"].to_pylist(), strict=True)
@@ -138,15 +142,25 @@ def _correct_rows(tables: Mapping[str, pa.Table], corpora: Mapping[str, AskedCor
     for fields, rows in groups(tables["correct"], (*_AT, "judge", "label_set")):
         corpus = corpora[str(fields["corpus"])]
         fields["metric"] = "judge_accuracy"
-        usd = rows["usd"].to_numpy().astype(np.float64)
-        known = np.isfinite(usd)
+        usd, verdict = (rows[name].to_numpy().astype(np.float64) for name in ("usd", "correct"))
+        priced, judged = np.isfinite(usd), np.isfinite(verdict)
+        known = priced & judged
         spent = corpus.by_conversation(rows, np.where(known, usd, 0.0))
-        right = corpus.by_conversation(rows, np.where(known, rows["correct"].to_numpy(), 0.0))
-        said = "" if known.all() else PART_UNKNOWN if known.any() else PRICE_UNKNOWN
-        said = said or ("" if right.sum() else NOTHING_CORRECT)
+        right = corpus.by_conversation(rows, np.where(known, verdict, 0.0))
+        said = "" if priced.all() else PART_UNKNOWN if priced.any() else PRICE_UNKNOWN
+        said = said or ("" if right.sum() or not known.any() else NOTHING_CORRECT)
+        unjudged = "" if judged.all() else NO_VERDICT
         n, excluded = int(known.sum()), int(np.sum(~known))
         yield ratio_row(
-            corpus, fields, spent, right, "usd_per_1000_correct", n=n, excluded=excluded, note=said, times=1000.0
+            corpus,
+            fields,
+            spent,
+            right,
+            "usd_per_1000_correct",
+            n=n,
+            excluded=excluded,
+            note=notes(said, unjudged) or "",
+            times=1000.0,
         )
         of = written.get((fields["corpus"], fields["cell_a"]), {})
         there = corpus.by_conversation(rows, known.astype(np.float64)) > 0
@@ -163,7 +177,7 @@ def _correct_rows(tables: Mapping[str, pa.Table], corpora: Mapping[str, AskedCor
             "usd_per_1000_correct_with_write",
             n=n,
             excluded=excluded if n else len(rows),
-            note=said,
+            note=notes(said, unjudged) or "",
             times=1000.0,
         )
 

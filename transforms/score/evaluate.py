@@ -38,6 +38,7 @@ def evaluate(
     *,
     unit_tokens: pa.Table,
     source_tokens: Sequence[pa.Table] = (),
+    unlike: frozenset[str] = frozenset(),
 ) -> Evaluated:
     """Score a run: what it retrieved, what was answered, what judges said; and where wrong answers were lost.
 
@@ -48,6 +49,7 @@ def evaluate(
         run_id: the run.
         unit_tokens: rows of UNIT_TOKENS for the conversations that were searched, of every representation in a cell.
         source_tokens: tables of SOURCE_TOKENS that hold every conversation that was judged.
+        unlike: judges that judge something else than whether an answer is right, as `unlike_judges` tells of a study.
 
     Raises:
         NotFoundError: the run has no cells in this connection.
@@ -69,6 +71,7 @@ def evaluate(
             unit_tokens=unit_tokens,
             source_tokens=pa.concat_tables([SOURCE_TOKENS.empty_table(), *source_tokens]),
             languages=languages,
+            unlike=unlike,
         )
     return Evaluated(scores, losses, signatures)
 

@@ -7,11 +7,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas import LOSSES
+from schemas.table import INT, STRING
 from transforms.errors import UsageError
 from transforms.score.content_tokens import Language
 from transforms.score.matching import matches_of
 from transforms.score.registered import registered
 from transforms.sql import sql_file
+
+UNLIKE = pa.schema([pa.field("judge", STRING, nullable=False)])
+BY_TURN = pa.schema(
+    [
+        *(pa.field(name, STRING, nullable=False) for name in ("cell", "corpus", "question_id", "label_set")),
+        pa.field("wanted", INT, nullable=False),
+        pa.field("stored", INT, nullable=False),
+        pa.field("ranks", pa.list_(INT)),
+    ]
+)
 
 _NO_SOURCE = """
 select judgements.corpus, judgements.conversation_id
@@ -31,25 +42,36 @@ def losses_of(
     unit_tokens: pa.Table,
     source_tokens: pa.Table,
     languages: Mapping[str, Language],
+    unlike: frozenset[str] = frozenset(),
 ) -> pa.Table:
     """Rows of the losses schema for every judgement of a run that calls an answer wrong, in the order of their key.
 
     The first class that holds, over the gold answer's content tokens that occur in the conversation: failed_abstention
     (there is no answer, and one was given), not_in_source (none of them occurs), not_stored, not_retrieved (not among the
-    candidates), packed_out (not in the context), misread. An answer that the reader failed to give, and a verdict that the
-    judge failed to give, are not wrong: they are counted by scores.
+    candidates), packed_out (not in the context), misread. A gold answer without content tokens ('she') tells nothing by
+    words: there the gold turns of the question stand in their place, and a turn counts as shown where a unit of it is. Has
+    it no gold turns either, it is misread where anything was shown, packed_out where there were candidates, else
+    not_retrieved. An answer that the reader failed to give, and a verdict that the judge failed to give, are not wrong: they
+    are counted by scores.
 
     Args:
         connection: every table, macro and view by its name, with the run's rows.
         unit_tokens: rows of UNIT_TOKENS, as for `evaluate`.
         source_tokens: rows of SOURCE_TOKENS for the conversations that were asked about.
         languages: by corpus, how its text is stemmed.
+        unlike: judges whose verdict is not on whether the answer is right: they dispute no loss.
 
     Raises:
-        UsageError: a conversation with a wrong answer has no source tokens, or a cell no context at its depth.
+        UsageError: a conversation with a wrong answer has no source tokens, or a question no candidate list.
     """
-    matches = matches_of(connection, run_id, languages)
-    with registered(connection, unit_tokens=unit_tokens, source_tokens=source_tokens, matches=matches):
+    beside = {
+        "unit_tokens": unit_tokens,
+        "source_tokens": source_tokens,
+        "matches": matches_of(connection, run_id, languages),
+        "unlike": pa.table({"judge": sorted(unlike)}, schema=UNLIKE),
+    }
+    by_turn = connection.sql(sql_file("losses", "by_turn").text, params={"run_id": run_id}).to_arrow_table()
+    with registered(connection, by_turn=by_turn.cast(BY_TURN), **beside):
         for corpus, conversation in connection.execute(_NO_SOURCE, {"run_id": run_id}).fetchall():
             raise UsageError(
                 f"corpus={corpus!r} conversation_id={conversation!r} has wrong answers and no source tokens: each "
@@ -61,8 +83,8 @@ def losses_of(
     if made["loss"].null_count:
         row = made.filter(pc.is_null(made["loss"])).slice(0, 1).to_pylist()[0]
         raise UsageError(
-            f"cell={row['cell']!r} question_id={row['question_id']!r} has no context at k = depth of its settings, which is "
-            "the candidate list that a loss is told by",
+            f"cell={row['cell']!r} question_id={row['question_id']!r} has no context of kind 'candidates', which is the "
+            "list that a loss is told by",
             hint="memlake study run STUDY",
         )
     return made.cast(LOSSES.schema).sort_by([(name, "ascending") for name in LOSSES.key])

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -233,3 +235,19 @@ def test_weights_are_those_of_the_plan():
         question_vectors=np.float32([[1, 0]]),
     )
     assert [row["score"] for row in found.retrievals.to_pylist()] == [1.0, 0.0]
+
+
+def test_the_candidate_list_holds_every_candidate_up_to_the_depth_whatever_is_packed():
+    store = store_of([(name, name * 8) for name in "abcdef"])
+    steps = [{"step": "seed_random"}, {"step": "rank", "candidates": 5}, {"step": "pack", "most": 1}]
+    cutoffs = Cutoffs(tokens=(100,), k=(3, 4), candidates=4)
+    for depth, candidates in ((4, 4), (50, 5)):
+        cell = Cell("r", "c1", parse_plan("p", steps), "chars4", replace(cutoffs, candidates=depth), depth)
+        found = run_cell(cell, store=store, questions=questions_of("?"))
+        rows = {(row["cutoff_kind"], row["cutoff"]): row for row in found.contexts.to_pylist()}
+        assert {at: row["units"] for at, row in rows.items()} == {
+            ("tokens", 100): 1, ("k", 3): 1, ("k", 4): 1, ("candidates", depth): candidates,
+        }  # fmt: skip
+        listed = rows["candidates", depth]
+        assert (len(listed["content_tokens"]), listed["text"]) == (candidates, None)
+        assert len(ranked(found)) == candidates

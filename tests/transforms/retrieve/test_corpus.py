@@ -14,7 +14,7 @@ from transforms.retrieve.questions import each_once
 from transforms.study.parse import parse_study
 
 TALK = [("8 May", [("Ann", "red stone"), ("Bo", "blue stone"), ("Ann", "green leaf")])]
-HEAD = 'name = "s"\ncorpus = "c"\n[cutoffs]\ntokens = [500]\n[headline]\nmetric = "m"\ncutoff_kind = "tokens"\ncutoff = 500\n'
+HEAD = 'name = "s"\ncorpus = "c"\n[cutoffs]\ntokens = [500]\n[headline]\nmetric = "mrr"\ncutoff_kind = "tokens"\ncutoff = 500\n'
 PLANS = {
     "linked": '{ step = "seed_lexical" }, { step = "rank", candidates = 1 }, { step = "expand", relations = ["similar"] }',
     "turns": '{ step = "seed_lexical" }, { step = "rank", candidates = 1 }, { step = "project" }',

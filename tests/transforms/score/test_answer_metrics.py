@@ -131,3 +131,13 @@ def test_a_run_without_answers_has_no_rows():
     with connection_of(cells=CELLS.empty()) as connection:
         scores, signatures = answer_scores(connection, "r", {})
     assert (scores.num_rows, scores.schema, signatures) == (0, SCORES.schema, {})
+
+
+def test_an_answer_that_chooses_an_option_is_scored_by_the_text_of_the_option():
+    asked = [question(name, "the red car", options=["bike", "the red car"]) for name in ("q", "p", "o")]
+    answers = [said("q", "B", option=1), said("p", "A. the red car, no", option=0), said("o", "the red car or bike")]
+    found, _ = scored(run_tables(asked, answers))
+    assert [value for value, _ in of("q", found)] == [1.0, 1.0, 1.0, pytest.approx(100), 1.0]
+    assert [value for value, _ in of("p", found)][:3] == [0.0, 0.0, 0.0]
+    # It names none: its own text is all there is.
+    assert 0 < found["o", "token_f1"][0] < 1

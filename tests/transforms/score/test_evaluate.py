@@ -1,5 +1,6 @@
 """Every metric by hand: three units in rank order, five questions, and what each of them must come to."""
 
+import json
 from math import log2
 
 import pyarrow as pa
@@ -45,12 +46,14 @@ def gold(name, *turns, label_set="official"):
     ]
 
 
-def tables_of(questions, evidence, *, cutoffs, ranked=("u1", "u2", "u3"), representation="notes", pieces=PIECES):
+def tables_of(
+    questions, evidence, *, cutoffs, ranked=("u1", "u2", "u3"), representation="notes", pieces=PIECES, plan=()
+):
     """A run 'r' with one cell in which every question got the same ranked list; cutoffs are (kind, cutoff, units)."""
     names = list(dict.fromkeys(row["question_id"] for row in questions))
     at = {"run_id": "r", "cell": "c1"}
     return {
-        "cells": rows_of(CELLS, [{**at, "corpus": "c", "representations": [representation]}]),
+        "cells": rows_of(CELLS, [{**at, "corpus": "c", "representations": [representation], "plan": json.dumps(plan)}]),
         "questions": rows_of(QUESTIONS, questions),
         "evidence": rows_of(EVIDENCE, evidence),
         "provenance": rows_of(
@@ -220,6 +223,53 @@ def test_precision_of_nothing_is_zero_only_where_a_unit_could_have_had_any():
         assert found["q", "evidence_precision", "k", 1] == (None, "no_offsets")
     elsewhere = stored_units(*PIECES, representation="facts")
     assert scored(placed | {"units": elsewhere})["q", "evidence_precision", "tokens", 1] == (0.0, None)
+
+
+SHOW, MERGE, PROJECT = ({"step": "show", "header": True, "text": "show"}, {"step": "merge"}, {"step": "project"})
+RERANK = {"step": "rerank", "text": "key"}
+
+
+@pytest.mark.parametrize(
+    ("steps", "precision", "recall_too"),
+    [
+        ([SHOW], None, None),
+        ([SHOW | {"header": False}], None, None),
+        ([RERANK, SHOW], None, None),
+        ([SHOW | {"text": "key"}], "reshaped", "reshaped"),
+        ([SHOW | {"text": "quote"}], "reshaped", "reshaped"),
+        ([MERGE], "reshaped", None),
+        ([PROJECT], "reshaped", None),
+    ],
+)
+def test_what_a_plan_shows_in_place_of_units_has_no_precision_and_no_recall_where_turns_may_be_gone(
+    steps, precision, recall_too
+):
+    asked = [question("q", ["red"]), question("bare")]
+    plan = [{"step": "seed_lexical"}, *steps, {"step": "pack"}]
+    found = scored(tables_of(asked, gold("q", 0), cutoffs=[("k", 1, 1), ("tokens", 5, 0)], plan=plan))
+    for kind, cutoff in (("k", 1), ("tokens", 5)):
+        assert found["q", "evidence_precision", kind, cutoff][1] == precision
+        assert found["bare", "evidence_precision", kind, cutoff] == (None, "no_valid_evidence")
+        for part in ("any", "all", "fraction"):
+            assert found["q", f"evidence_recall_{part}", kind, cutoff][1] == recall_too
+        assert found["q", "answer_survival_all", kind, cutoff][1] is None
+    # They are of the ranked list, whatever is shown of it.
+    assert found["q", "mrr", "k", 1] == (1.0, None)
+
+
+def test_rank_metrics_are_of_the_units_that_a_context_holds():
+    # A plan may pack fewer than k, or none.
+    found = scored(tables_of([question("q")], gold("q", 0), cutoffs=[("k", 1, 0), ("k", 3, 1), ("k", 4, 3)]))
+    assert [found["q", metric, "k", 1] for metric in ("mrr", "ndcg")] == [(0.0, None)] * 2
+    assert found["q", "ndcg", "k", 3][0] == pytest.approx(1 / (1 + 1 / log2(3)))
+    assert found["q", "ndcg", "k", 4][0] == pytest.approx((1 + 1 / log2(4)) / (1 + 1 / log2(3)))
+
+
+def test_the_candidate_list_has_no_score():
+    asked = [question("q", ["red"])]
+    plain = tables_of(asked, gold("q", 0), cutoffs=[("k", 3, 3), ("tokens", 5, 1)])
+    listed = tables_of(asked, gold("q", 0), cutoffs=[("k", 3, 3), ("tokens", 5, 1), ("candidates", 3, 3)])
+    assert scored(listed) == scored(plain)
 
 
 def in_corpus(tables, name):

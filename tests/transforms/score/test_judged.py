@@ -122,6 +122,30 @@ def test_a_choice_is_right_when_it_is_the_option_that_the_labels_name():
     }
 
 
+def choices(answer, *, options=("bike", "red car", "boat"), right=1, **more):
+    """Value and reason of one answer to a question of three options."""
+    asked = question("q", options=list(options), attributes=f'{{"right_option": {right}}}', **more)
+    return scored(run_tables([asked], [answer]), "multiple_choice_accuracy")["q"]
+
+
+def test_an_answer_that_abstains_chose_nothing_which_is_wrong():
+    assert choices(said("q", "no idea", abstained=True)) == (0.0, None)
+    assert choices(said("q", "no idea")) == (None, "unparsable_choice")
+    # An option may say that there is no answer: then it was chosen, and may be right.
+    assert choices(said("q", "none", abstained=True, option=1), options=("bike", "none", "boat")) == (1.0, None)
+
+
+def test_an_option_of_the_same_text_as_the_right_one_is_right():
+    assert choices(said("q", "C", option=2), options=("red car", "bike", "red car"), right=0) == (1.0, None)
+    assert choices(said("q", "B", option=1), options=("red car", "bike", "red car"), right=0) == (0.0, None)
+
+
+@pytest.mark.parametrize("right", [3, -1, -2])
+def test_a_right_option_that_is_none_of_them_is_none(right):
+    assert choices(said("q", "C", option=2), right=right) == (None, "no_right_option")
+    assert choices(said("q", "no idea", abstained=True), right=right) == (None, "no_right_option")
+
+
 def abstaining():
     never = {"answerable": False, "category": "5"}
     asked = [question("n1", None, **never), question("n2", None, **never), question("n3", None, **never)]

@@ -1,18 +1,25 @@
 """Where a wrong answer was lost: one class each, and a flag where a second opinion calls it right."""
 
+import asyncio
+from itertools import product
+
 import pyarrow as pa
 import pytest
 from answered_runs import DEPTH, candidates, context, question, run_tables, said, source_tokens, unit_tokens, verdict
-from small_tables import connection_of
+from small_tables import connection_of, rows_of
 
-from schemas import LOSSES
+from schemas import EVIDENCE, LOSSES, PROVENANCE, RETRIEVALS
+from transforms.answer.abstained import abstains
+from transforms.answer.judging import judge_answers
+from transforms.answer.spec import JudgeSpec
 from transforms.errors import UsageError
 from transforms.score.losses import losses_of
+from transforms.score.matching import matches_of
 
 ALL = ("red", "car")
 
 
-def losses(tables, *, stored=ALL, source=ALL):
+def losses(tables, *, stored=ALL, source=ALL, **more):
     with connection_of(**tables) as connection:
         made = losses_of(
             connection,
@@ -20,6 +27,7 @@ def losses(tables, *, stored=ALL, source=ALL):
             unit_tokens=unit_tokens(*stored),
             source_tokens=source_tokens(*source),
             languages={"c": "english"},
+            **more,
         )
     assert made.schema == LOSSES.schema
     assert len(made.group_by(list(LOSSES.key)).aggregate([])) == len(made)
@@ -61,8 +69,65 @@ def test_the_first_place_where_a_word_is_missing_is_where_it_was_lost(where, los
     assert lost(**where) == (loss, False)
 
 
-def test_an_answer_without_content_words_is_not_in_the_source():
-    assert lost(asked=question("q", "it is")) == ("not_in_source", False)
+# Which unit each of two gold turns has, at rank 2 and 4; unit c is of no gold turn.
+HELD = {"a": 0, "b": 1, "c": 7}
+RANKED = ("c", "a", "c2", "b")
+
+
+def lost_wordless(*, turns, listed, shown, held=HELD, ranked=RANKED, label_set="official"):
+    """The loss of the answer 'she', whose gold turns are these, by how many ranks are candidates and shown."""
+    tables = run_tables(
+        [question("q", "she")],
+        [said("q", "Bob")],
+        [verdict("q", False)],
+        [candidates("q", units=listed), context("q", units=shown)],
+    )
+    at = {"question_id": "q", "label_set": label_set, "status": "valid"}
+    evidence = [at | {"position": place, "turn_id": f"t{turn}", "ordinal": turn} for place, turn in enumerate(turns)]
+    pieces = [{"unit_id": name, "ordinal": turn, "touches_text": True} for name, turn in held.items()]
+    ranks = [{"rank": rank, "unit_id": name} for rank, name in enumerate(ranked, 1)]
+    tables["evidence"] = rows_of(EVIDENCE, evidence)
+    tables["provenance"] = rows_of(PROVENANCE, [row | {"representation": "notes"} for row in pieces])
+    of_cell = {"run_id": "r", "cell": "c1", "question_id": "q", "representation": "notes"}
+    tables["retrievals"] = rows_of(RETRIEVALS, [of_cell | row for row in ranks])
+    (row,) = losses(tables)
+    return row["loss"]
+
+
+@pytest.mark.parametrize(
+    ("turns", "listed", "shown", "loss"),
+    [
+        ((0, 1), 4, 4, "misread"),
+        ((0,), 4, 2, "misread"),
+        ((0, 1), 4, 3, "packed_out"),
+        ((0, 1), 3, 3, "not_retrieved"),
+        # A context may be longer than the candidate list.
+        ((0, 1), 3, 4, "misread"),
+        ((0, 1), 0, 0, "not_retrieved"),
+        ((0, 5), 4, 4, "not_stored"),
+    ],
+)
+def test_an_answer_without_content_words_is_lost_where_its_gold_turns_are(turns, listed, shown, loss):
+    assert lost_wordless(turns=turns, listed=listed, shown=shown) == loss
+
+
+@pytest.mark.parametrize(
+    ("listed", "shown", "loss"), [(4, 1, "misread"), (4, 0, "packed_out"), (0, 0, "not_retrieved")]
+)
+def test_without_words_and_gold_turns_only_what_was_shown_at_all_can_tell(listed, shown, loss):
+    assert lost_wordless(turns=(), listed=listed, shown=shown) == loss
+    # Gold of other labels is none of these.
+    assert lost_wordless(turns=(0, 5), listed=listed, shown=shown, label_set="corrected") == loss
+
+
+def test_turns_that_only_another_representation_holds_were_not_stored():
+    tables = run_tables(
+        [question("q", "she")], [said("q", "Bob")], [verdict("q", False)], [candidates("q", units=1), context("q")]
+    )
+    gold = {"question_id": "q", "label_set": "official", "status": "valid", "turn_id": "t0", "ordinal": 0}
+    elsewhere = {"representation": "facts", "unit_id": "a", "ordinal": 0, "touches_text": True}
+    tables |= {"evidence": rows_of(EVIDENCE, [gold]), "provenance": rows_of(PROVENANCE, [elsewhere])}
+    assert [row["loss"] for row in losses(tables)] == ["not_stored"]
 
 
 def test_an_answer_where_there_is_none_is_a_failed_abstention():
@@ -82,6 +147,53 @@ def test_a_loss_is_disputed_by_another_judge_or_by_every_word_being_there():
     assert lost(judgements=[verdict("q", False), verdict("q", None, judge="lenient")]) == ("misread", False)
     assert lost(answer=said("q", "a car that is red")) == ("misread", True)
     assert lost(answer=said("q", "auto"), asked=question("q", answers=["red car", "the auto"])) == ("misread", True)
+
+
+def test_a_judge_of_abstention_disputes_nobody():
+    verdicts = [verdict("q", False), verdict("q", True, judge="abstains")]
+    assert lost(judgements=verdicts) == ("misread", True)
+    assert lost(judgements=verdicts, unlike=frozenset({"abstains"})) == ("misread", False)
+    verdicts.append(verdict("q", True, judge="lenient"))
+    assert lost(judgements=verdicts, unlike=frozenset({"abstains"})) == ("misread", True)
+
+
+def test_an_answer_that_abstains_matches_no_answer_even_where_it_holds_its_words():
+    dodging = said("q", "No information available.", abstained=True)
+    assert lost(
+        asked=question("q", "no"), answer=dodging, source=("no",), stored=("no",), found=("no",), shown=("no",)
+    ) == ("misread", False)
+
+
+def test_a_choice_matches_by_the_text_of_its_option():
+    asked = question("q", options=["bike", "red car"])
+    assert lost(asked=asked, answer=said("q", "B", option=1)) == ("misread", True)
+    assert lost(asked=asked, answer=said("q", "A, not the red car", option=0)) == ("misread", False)
+    # The judges give no verdict on an answer that names none; a rule that did would dispute every judge.
+    assert lost(asked=asked, answer=said("q", "the bike or the red car")) == ("misread", False)
+
+
+WORDS = ("red car", "a bike", "no", "she", "No information available.", "not mentioned", "red", "")
+GOLDS = ([], *([word] for word in WORDS), ["no", "red car"], ["", "a bike"])
+CHOICES = (
+    ([], None),
+    *((texts, chosen) for texts in (["red car", "a bike"], ["no", "not mentioned"]) for chosen in (None, 0, 1)),
+)
+
+
+def test_the_check_says_what_the_judge_match_says_of_every_answer_gold_and_choice():
+    asked, given = [], []
+    for place, (text, golds, (options, option), answerable) in enumerate(product(WORDS, GOLDS, CHOICES, (True, False))):
+        more = {"options": options, "answers": golds, "answerable": answerable}
+        asked.append(question(f"q{place:04}", golds[0] if golds else None, **more))
+        given.append(said(f"q{place:04}", text, abstained=abstains(text), option=option))
+    tables = run_tables(asked, given)
+    with connection_of(**tables) as connection:
+        rows = matches_of(connection, "r", {"c": "english"}).select(["question_id", "matched"]).to_pylist()
+    checked = {row["question_id"]: row["matched"] for row in rows}
+    judge = JudgeSpec("match", "match")
+    judged = asyncio.run(judge_answers(judge, tables["answers"], tables["questions"], None)).to_pylist()
+    assert checked == {row["question_id"]: row["correct"] for row in judged}
+    assert set(checked.values()) == {True, False, None}
 
 
 def test_a_judge_that_changes_its_mind_disputes_nobody():
@@ -148,15 +260,16 @@ def test_two_corpora_with_the_same_names_do_not_mix():
     assert {row["corpus"]: row["loss"] for row in made.to_pylist()} == {"c": "not_stored", "d": "packed_out"}
 
 
-def test_other_k_cutoffs_are_not_the_candidate_list():
-    wider = [context("q", *ALL, cutoff_kind="k", cutoff=DEPTH + 100), candidates("q"), context("q")]
+def test_a_k_cutoff_is_not_the_candidate_list_even_at_its_depth():
+    wider = [context("q", *ALL, cutoff_kind="k", cutoff=k) for k in (DEPTH, DEPTH + 100)]
+    wider += [candidates("q"), context("q")]
     tables = run_tables([question("q")], [said("q", "blue")], [verdict("q", False)], wider)
     assert [row["loss"] for row in losses(tables)] == ["not_retrieved"]
 
 
 def test_what_a_loss_is_told_by_may_not_be_missing():
     tables = run_tables([question("q")], [said("q", "blue")], [verdict("q", False)], [context("q", *ALL)])
-    with pytest.raises(UsageError, match="cell='c1' question_id='q' has no context at k = depth"):
+    with pytest.raises(UsageError, match="cell='c1' question_id='q' has no context of kind 'candidates'"):
         losses(tables)
     with pytest.raises(UsageError, match="conversation_id='v' has wrong answers and no source tokens"):
         losses(tables, source=())

@@ -19,6 +19,7 @@ from transforms.score.statistics.resampling import (
 )
 from transforms.score.statistics.rows import MAJORITY, NO_SCORES, ONE_CLUSTER, few_clusters, notes, row_of
 from transforms.score.statistics.series import Codes, Mask, codes_of
+from transforms.study.study import Study
 
 _ANSWER = ["cell", "cutoff_kind", "cutoff", "label_set", "question_id", "repeat", "conversation_id"]
 _GROUP = ["cell", "cutoff_kind", "cutoff", "label_set"]
@@ -44,8 +45,19 @@ class Verdicts:
     given: Floats
 
 
-def agreement_rows(judgements: pa.Table, *, run_id: str, seed: int) -> Iterator[dict[str, object]]:
-    """Rows kappa and flip_rate, for each cell and for all cells of a corpus together."""
+def unlike_judges(study: Study) -> frozenset[str]:
+    """The judges whose verdict is on another question than whether an answer is right: whether it abstains as it should."""
+    return frozenset(judge.name for judge in study.judges if judge.kind == "abstention")
+
+
+def agreement_rows(
+    judgements: pa.Table, *, run_id: str, seed: int, unlike: frozenset[str] = frozenset()
+) -> Iterator[dict[str, object]]:
+    """Rows kappa and flip_rate, for each cell and for all cells of a corpus together.
+
+    Args:
+        unlike: judges that are compared with no other; see `unlike_judges`.
+    """
     rows = judgements.filter(pc.field("run_id") == run_id)
     for corpus in sorted(pc.unique(rows["corpus"]).to_pylist()):
         verdicts = _verdicts(rows.filter(pc.field("corpus") == corpus))
@@ -61,7 +73,8 @@ def agreement_rows(judgements: pa.Table, *, run_id: str, seed: int) -> Iterator[
                 "label_set": label_set,
                 "slice": "all",
             }
-            for one, other in combinations(range(len(verdicts.judges)), 2):
+            alike = [place for place, name in enumerate(verdicts.judges) if name not in unlike]
+            for one, other in combinations(alike, 2):
                 yield from _kappa_row(verdicts, one, other, mask, weights, seed=seed, common=common)
             for judge in range(len(verdicts.judges)):
                 yield from _flip_row(verdicts, judge, mask, weights, seed=seed, common=common)

@@ -151,7 +151,8 @@ def _difference_rows(name: str, pair: Pair, weights: Weights, *, run_id: str, se
         paired = np.isfinite(pair.differences) & which
         if pair.measure.metric in YES_OR_NO:
             only_a, only_b = _discordant(pair, paired)
-            fields |= {"only_a": only_a, "only_b": only_b}
+            said = "" if _is_whole(pair, paired) else MAJORITY
+            fields |= {"only_a": only_a, "only_b": only_b, "note": notes(str(fields["note"] or ""), said)}
         yield row_of(
             **_measured(pair, run_id)
             | fields
@@ -233,7 +234,6 @@ def _mcnemar_rows(name: str, pair: Pair, *, run_id: str) -> Iterator[dict[str, o
             continue
         only_a, only_b = _discordant(pair, paired)
         test = mcnemar(only_a, only_b)
-        whole = np.isin(pair.values_a[paired], (0, 1)).all() and np.isin(pair.values_b[paired], (0, 1)).all()
         yield row_of(
             **_measured(pair, run_id)
             | {
@@ -252,7 +252,9 @@ def _mcnemar_rows(name: str, pair: Pair, *, run_id: str) -> Iterator[dict[str, o
                 "only_b": only_b,
                 "p": test.p,
                 "method": "McNemar exact, two-sided, on discordant questions taken as independent; Clopper-Pearson interval",
-                "note": notes("" if whole else MAJORITY, "" if only_a + only_b else NOTHING_DISCORDANT),
+                "note": notes(
+                    "" if _is_whole(pair, paired) else MAJORITY, "" if only_a + only_b else NOTHING_DISCORDANT
+                ),
             }
         )
 
@@ -260,6 +262,11 @@ def _mcnemar_rows(name: str, pair: Pair, *, run_id: str) -> Iterator[dict[str, o
 def _discordant(pair: Pair, paired: Mask) -> tuple[int, int]:
     right_a, right_b = pair.values_a[paired] > 0.5, pair.values_b[paired] > 0.5
     return int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))
+
+
+def _is_whole(pair: Pair, paired: Mask) -> bool:
+    """Whether each question is wholly right or wholly wrong in both cells, so that no majority of repeats decides."""
+    return bool(np.isin([pair.values_a[paired], pair.values_b[paired]], (0, 1)).all())
 
 
 def _measured(pair: Pair, run_id: str) -> dict[str, object]:

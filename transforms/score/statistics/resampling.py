@@ -116,7 +116,9 @@ def _percentiles(values: Floats) -> Floats:
     rest.partition(above - below - 2, axis=1)
     lower, upper = values[:, : below + 1].max(axis=1), values[:, below + 1]
     first, second = values[:, above], values[:, above + 1 :].min(axis=1)
-    return np.stack([lower + (low - below) * (upper - lower), first + (high - above) * (second - first)])
+    # Of dollars a right answer a resample without one is infinite; such an end is no number.
+    with np.errstate(invalid="ignore"):
+        return np.stack([lower + (low - below) * (upper - lower), first + (high - above) * (second - first)])
 
 
 class _Floats:

@@ -9,6 +9,8 @@ from schemas import STATISTICS
 
 # Below so many conversations the percentile interval of a cluster bootstrap is known to be too short.
 FEW_CLUSTERS = 20
+# With fewer the smallest p that sign flips can give is above 0.001.
+FEW_FLIPS = 11
 
 NO_SCORES = "no_scores: no question was scored"
 NO_CELL = "no_scores: one of the cells has no such score"
@@ -55,10 +57,12 @@ def few_clusters(clusters: int, *, flips: int | None = None) -> str:
     Args:
         flips: conversations whose differences are not 0, when signs were flipped: two of 2^flips are the most extreme.
     """
-    if not 1 < clusters < FEW_CLUSTERS:
-        return ""
-    note = f"few_clusters: {clusters} conversations, so the interval is too short"
-    return note if flips is None else f"{note} and p cannot be below {min(2.0 ** (1 - flips), 1.0):.2g}"
+    said = []
+    if 1 < clusters < FEW_CLUSTERS:
+        said.append(f"few_clusters: {clusters} conversations, so the interval is too short")
+    if flips is not None and clusters > 1 and flips < FEW_FLIPS:
+        said.append(f"in {flips} conversations the two differ, so p cannot be below {min(2.0 ** (1 - flips), 1.0):.2g}")
+    return "; ".join(said)
 
 
 def _number(value: object) -> float | None:

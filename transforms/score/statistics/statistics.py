@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
-from transforms.score.statistics.agreement import agreement_rows
+from transforms.score.statistics.agreement import agreement_rows, unlike_judges
 from transforms.score.statistics.comparisons import comparison_rows
 from transforms.score.statistics.means import mean_rows
 from transforms.score.statistics.repeats import repeat_rows
@@ -39,4 +39,4 @@ def _rows(
         yield from mean_rows(one, weights[one.corpus], run_id=run_id, seed=study.seed)
         yield from repeat_rows(one, judgements, study, run_id=run_id)
     yield from comparison_rows(corpora, weights, study, run_id=run_id)
-    yield from agreement_rows(judgements, run_id=run_id, seed=study.seed)
+    yield from agreement_rows(judgements, run_id=run_id, seed=study.seed, unlike=unlike_judges(study))

@@ -20,9 +20,10 @@ def verdicts(judge, correct, *, cell="a", repeat=0, judge_repeat=0, conversation
     ]  # fmt: skip
 
 
-def rows(*given):
+def rows(*given, **more):
     table = rows_of(JUDGEMENTS, [one for some in given for one in some])
-    return {(row["statistic"], row["cell_a"], row["judge"]): row for row in agreement_rows(table, run_id="r", seed=7)}
+    made = agreement_rows(table, run_id="r", seed=7, **more)
+    return {(row["statistic"], row["cell_a"], row["judge"]): row for row in made}
 
 
 def test_kappa_is_agreement_beyond_chance():
@@ -83,3 +84,16 @@ def test_a_judge_counts_as_right_where_most_of_its_repeats_are():
     row = found["kappa", "a", "one|two"]
     assert row["value"] == 1.0
     assert "majority" in row["note"]
+
+
+def test_a_judge_of_something_else_is_compared_with_nobody_and_may_still_change_its_mind():
+    given = [
+        verdicts("one", [1, 0, 1, 0]),
+        verdicts("abstains", [1, 1, 1, 0]),
+        verdicts("abstains", [1, 0, 1, 0], judge_repeat=1),
+        verdicts("two", [1, 0, 0, 0]),
+    ]
+    found = rows(*given, unlike=frozenset({"abstains"}))
+    assert {judge for statistic, _, judge in found if statistic == "kappa"} == {"one|two"}
+    assert found["flip_rate", "a", "abstains"]["value"] == 0.25
+    assert ("kappa", "a", "abstains|one") in rows(*given)

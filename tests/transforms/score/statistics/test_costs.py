@@ -257,3 +257,47 @@ def test_a_report_shows_costs_and_another_shows_the_rest():
         names = dict.fromkeys(("statistic", "metric", "slice"))
         other = connection.sql(sql_file("reports", "study-statistics").text, params={"run_id": "r", **names}).fetchall()
     assert (len(shown), other) == (made.num_rows, [])
+
+
+def test_a_question_without_a_verdict_is_excluded_from_both_sums_and_counted():
+    tables = tables_of([*reading(), *writing()])
+    scores = [
+        {**row, "value": None, "reason": "unparsable_verdict"} if row["question_id"] == "q0" else row
+        for row in tables["scores"].to_pylist()
+    ]
+    found = costs(tables | {"scores": SCORES.rows(scores)})
+    # Chunks: q0 was right and is left out, with its price; of the other three two are right.
+    for statistic in ("usd_per_1000_correct", "usd_per_1000_correct_with_write"):
+        row = found[statistic, "chunks"]
+        assert row["value"] == pytest.approx(1000 * 3 * 0.002 / 2)
+        assert (row["n"], row["excluded_a"]) == (3, 1)
+        assert "no_verdict" in row["note"]
+    assert found["usd_read_per_question", "chunks"]["n"] == 4
+
+
+def test_without_any_verdict_a_correct_answer_has_no_price():
+    tables = tables_of([*reading(), *writing()])
+    scores = [{**row, "value": None, "reason": "refused"} for row in tables["scores"].to_pylist()]
+    row = costs(tables | {"scores": SCORES.rows(scores)})["usd_per_1000_correct", "chunks"]
+    assert (row["value"], row["n"], row["excluded_a"]) == (None, 0, 4)
+    assert "no_verdict" in row["note"]
+    assert "nothing_correct" not in row["note"]
+
+
+def test_an_answer_that_was_never_asked_for_is_excluded_as_unpriced():
+    tables = tables_of([*reading(), *writing()])
+    answers = [
+        {**row, "request_hash": None} if row["question_id"] == "q3" else row for row in tables["answers"].to_pylist()
+    ]
+    row = costs(tables | {"answers": ANSWERS.rows(answers)})["usd_per_1000_correct", "chunks"]
+    assert (row["n"], row["excluded_a"]) == (3, 1)
+    assert "price_unknown" in row["note"]
+
+
+def test_the_candidate_list_is_not_read_and_costs_nothing():
+    without = {"answers": ANSWERS.empty(), "judgements": JUDGEMENTS.empty(), "extractions": EXTRACTIONS.empty()}
+    tables = tables_of([], **without)
+    listed = [{**row, "cutoff_kind": "candidates", "cutoff": 100} for row in tables["contexts"].to_pylist()]
+    more = tables | {"contexts": CONTEXTS.rows([*tables["contexts"].to_pylist(), *listed])}
+    with connection_of(**more) as connection, connection_of(**tables) as without_list:
+        assert costs_of(connection, "r", study()).equals(costs_of(without_list, "r", study()))

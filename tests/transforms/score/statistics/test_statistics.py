@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from small_tables import rows_of
 
 from schemas import JUDGEMENTS, SCORES, STATISTICS
+from transforms.answer.spec import JudgeSpec
 from transforms.retrieve.plan import find_plan
 from transforms.retrieve.search import Cutoffs
 from transforms.score.statistics import means
@@ -285,3 +286,32 @@ def test_shuffled_rows_give_the_same_bits():
 
 def test_nothing_scored_is_nothing_told():
     assert told([]).num_rows == 0
+
+
+def test_a_difference_says_where_a_majority_of_repeats_counts_as_right():
+    measure = Measure("judge_accuracy", "tokens", 1000, judge="j")
+    compared = study(Comparison("one", "a", "b", measure))
+    whole = [*scored("a", [1, 1, 0, 1], measure=measure), *scored("b", [0, 1, 0, 0], measure=measure)]
+    row = pick(told(whole, compared), statistic="difference", slice="all")
+    assert (row["only_a"], row["only_b"]) == (2, 0)
+    assert "majority" not in row["note"]
+    again = scored("a", [0, 1, 0, 1], repeat=1, measure=measure)
+    row = pick(told([*whole, *again], compared), statistic="difference", slice="all")
+    assert (row["only_a"], row["only_b"]) == (1, 0)
+    assert "majority" in row["note"]
+
+
+def test_only_judges_of_answers_are_compared_with_each_other():
+    kinds = {"one": "strict", "two": "match", "three": "abstention"}
+    judges = tuple(JudgeSpec(name, kind, model="m") for name, kind in kinds.items())
+    judgements = [
+        {
+            "run_id": "r", "cell": "a", "conversation_id": f"v{place % 3}", "question_id": f"q{place}",
+            "cutoff_kind": "tokens", "cutoff": 1000, "judge": judge, "label_set": "official",
+            "correct": bool((place + len(judge)) % 2),
+        }
+        for place in range(6)
+        for judge in kinds
+    ]  # fmt: skip
+    table = told([], study(judges=judges), judgements)
+    assert {row["judge"] for row in table.to_pylist() if row["statistic"] == "kappa"} == {"one|two"}
