@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import log10
 from typing import Any
 
@@ -11,17 +12,24 @@ from flows.report.svg import Scale, dash, figure, hue, line, mark, short, spread
 _WIDTH, _HEIGHT = 720.0, 390.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 184.0, 32.0, 50.0
 _LABEL_GAP = 16.0
+_LETTER = 7.6
+_STEPS = 12
 # From this ratio on, x is drawn by its logarithm: budgets double from one to the next.
 _LOG_FROM = 6.0
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One series: points with x, value, low, high and n, by x; `place` chooses colour and mark, `control` makes it grey."""
+    """One series: points with x, value, low, high and n, by x.
+
+    Attributes:
+        place: chooses colour and mark; None for one of many, which is drawn faint and is not named.
+        control: makes it grey.
+    """
 
     name: str
     points: Sequence[Mapping[str, Any]]
-    place: int
+    place: int | None
     control: str = ""
 
 
@@ -78,7 +86,8 @@ def line_chart(identifier: str, title: str, about: str, lines: Sequence[Line], a
         )
         for place, (x, said) in enumerate(axes.marks)
     ]
-    series = [_series(one, x_scale, y_scale, plot_right, is_level=one in level) for one in [*level, *drawn]]
+    behind_first = sorted([*level, *drawn], key=lambda one: one.place is not None)
+    series = [_series(one, x_scale, y_scale, plot_right, is_level=one in level) for one in behind_first]
     return figure(
         identifier,
         title,
@@ -145,6 +154,9 @@ def _series(one: Line, x_scale: "Scale | _Log", y_scale: Scale, right: float, *,
     path = el(
         "polyline", points=" ".join(f"{x},{y}" for x, y, _ in places), class_=f"line {css}", stroke_dasharray=dashes
     )
+    if one.place is None:
+        dots = [mark(0, x, y, css, size=2, title=point.get("title", one.name)) for x, y, point in places]
+        return el("g", path if len(places) > 1 else None, *dots)
     marks = [mark(one.place, x, y, css, title=point.get("title", one.name)) for x, y, point in places]
     return el("g", *whiskers, path if len(places) > 1 else None, *marks)
 
@@ -152,15 +164,43 @@ def _series(one: Line, x_scale: "Scale | _Log", y_scale: Scale, right: float, *,
 def _labels(
     lines: Sequence[Line], x_scale: "Scale | _Log", y_scale: Scale, right: float, bottom: float
 ) -> list[Markup]:
-    ends = [(one, one.points[-1]) for one in lines]
-    heights = spread([y_scale(point["value"]) for _, point in ends], gap=_LABEL_GAP, low=_TOP, high=bottom)
+    ends = [(one, one.points[-1]) for one in lines if one.place is not None]
+    taken = [spot for one in lines for spot in _along(one, x_scale, y_scale)]
     made = []
+    for one, point in list(ends):
+        place = None if point["x"] == 0 else (x_scale(point["x"]) + 10, y_scale(point["value"]) + 4)
+        if place is not None and _free(place, short(one.name, 21), right, taken):
+            made.append(words(*place, short(one.name, 21), title=one.name))
+            ends.remove((one, point))
+    heights = spread([y_scale(point["value"]) for _, point in ends], gap=_LABEL_GAP, low=_TOP, high=bottom)
     for (one, point), y in zip(ends, heights, strict=True):
         x = right if all(each["x"] == 0 for each in one.points) else x_scale(point["x"]) + 7
         css = hue(one.place, one.control)
         made += [
             el("polyline", points=f"{x},{y_scale(point['value'])} {right + 6},{y} {right + 12},{y}", class_="leader"),
-            mark(one.place, right + 20, y, css, size=4),
+            mark(one.place or 0, right + 20, y, css, size=4),
             words(right + 30, y + 4, short(one.name, 21), title=one.name),
         ]
     return made
+
+
+def _along(one: Line, x_scale: "Scale | _Log", y_scale: Scale) -> list[tuple[float, float]]:
+    """Places that a line takes: its points, and some between them."""
+    if any(point["x"] == 0 for point in one.points):
+        return []
+    spots = [(x_scale(point["x"]), y_scale(point["value"])) for point in one.points]
+    between = [
+        (x0 + (x1 - x0) * step / _STEPS, y0 + (y1 - y0) * step / _STEPS)
+        for (x0, y0), (x1, y1) in pairwise(spots)
+        for step in range(1, _STEPS)
+    ]
+    return [*spots, *between]
+
+
+def _free(place: tuple[float, float], name: str, right: float, taken: Sequence[tuple[float, float]]) -> bool:
+    """Whether a label fits where its line ends: far from the margin in which others are named, and over nothing."""
+    x, y = place
+    end = x + _LETTER * len(name)
+    if end > right - 20:
+        return False
+    return not any(x - 3 <= spot <= end and y - 18 <= height <= y + 10 for spot, height in taken)

@@ -10,8 +10,8 @@ from flows.report.words import interval, share, signed
 
 _WIDTH = 720.0
 # Names take what they need within these; a longer one is cut, and stands whole in its tooltip and in the table.
-_LEAST, _MOST = 96.0, 312.0
-_LETTER = 7.4
+_LEAST, _MOST = 96.0, 340.0
+_LETTER = 7.3
 _SAID = 176.0
 _ROW = 24.0
 _TOP, _FOOT = 8.0, 34.0
@@ -22,12 +22,13 @@ class Dot:
     """One row: a number with an interval; without a value the row says so. A heading has no number at all.
 
     Attributes:
+        place: chooses colour and mark; None for one of many, which has neither of its own.
         beside: a published number, drawn as an upright bar.
     """
 
     name: str
     number: Mapping[str, Any] | None = None
-    place: int = 0
+    place: int | None = 0
     control: str = ""
     beside: float | None = None
 
@@ -80,7 +81,7 @@ def _dot(row: Dot, y: float, scale: Scale, *, differences: bool) -> list[Markup]
     if row.beside is not None:
         made.append(line(scale(row.beside), y - 8, scale(row.beside), y + 8, "published"))
     said = f"{signed(value) if differences else share(value)} {interval(low, high)}"
-    made.append(mark(row.place, scale(value), y, css, title=f"{row.name}: {said}"))
+    made.append(mark(row.place or 0, scale(value), y, css, title=f"{row.name}: {said}"))
     made.append(words(_WIDTH - _SAID, y + 4, said))
     return made
 

@@ -2,9 +2,9 @@
 
 from flows.report.charts_lines import Axes, Line, line_chart
 from flows.report.charts_rows import Dot, dot_chart
-from flows.report.html import Markup, el
-from flows.report.parts import empty, notes, numbers, paragraph, section, table
-from flows.report.words import at_name, counted, cutoff_name, interval, p_value, plain_note, share, signed
+from flows.report.html import Markup, el, join
+from flows.report.parts import caption, empty, notes, numbers, paragraph, section, table
+from flows.report.words import at_name, counted, cutoff_name, includes, interval, p_value, plain_note, share, signed
 from transforms.report.document import Compared, Dial, Document, Row
 
 
@@ -17,7 +17,9 @@ def controls(document: Document) -> Markup:
         paragraph(
             "Each row is one pair of cells, paired by question: a \u2212 b. Holm's correction is over the study's declared "
             "comparisons. 'within' says that the published number lies in our interval; it is no test that the two are equal. A "
-            "published number of another reader or judge is another number, and is marked as not comparable.",
+            "published number of another corpus, reader, judge or number of questions is another number, and is marked as not "
+            "comparable.",
+            includes(document["run"], recounted=False),
             css="say",
         ),
         *(_comparisons(rows) if rows else [empty("This study declares no comparison.")]),
@@ -33,48 +35,68 @@ def _comparisons(rows: list[Compared]) -> list[Markup]:
         if len(corpora) > 1:
             dots.append(Dot(corpus))
         dots += [Dot(row["name"], row["difference"], 0, beside=row["published"]) for row in here]
-    about = "Differences a \u2212 b with 95 % intervals; an upright bar is the published difference"
+    published = any(row["published"] is not None for row in rows)
+    about = "Differences a \u2212 b with 95 % intervals"
+    about += "; an upright bar is the published difference" if published else ""
     chart = dot_chart("controls-chart", "Comparisons", about, dots, x="difference, a \u2212 b", differences=True)
-    named = [(row, f"{row['name']}, {row['corpus']}" if len(corpora) > 1 else row["name"]) for row in rows]
-    headers = (
-        "comparison", "a \u2212 b", "difference", "95 % interval", "published", "agrees", "n", "excluded a / b", "defect",
-        "source",
-    )  # fmt: skip
+    where = len(corpora) > 1
+    headers = ("comparison", "a \u2212 b", "difference, 95 % interval", "p (Holm)", "n", "excluded a / b")
+    beside = ("published", "agrees", "source") if published else ()
     tested = (
-        "comparison", "measure", "only a / only b", "p (Holm)", "McNemar p (Holm)", "detectable", "shift, 95 % interval",
-        "against",
+        "comparison", "measure", "only a / only b", "McNemar p (Holm)", "detectable", "shift, 95 % interval", "against",
     )  # fmt: skip
+    told = [(*_beside(row, where=where), *(_theirs(row) if published else ())) for row in rows]
     return [
         el("figure", el("figcaption", "Comparisons", el("small", f"{about}.")), chart),
-        table("Comparisons and controls", headers, [_beside(row, name) for row, name in named], words=(0, 1, 5, 8, 9)),
-        table("Their tests", tested, [_tests(row, name) for row, name in named], words=(0, 1, 7)),
-        notes([plain_note(row["difference"]["note"]) for row in rows]) or el("p"),
+        table("Comparisons and controls", (*headers, *beside), told, words=(0, 1, 7, 8)),
+        el(
+            "details",
+            el("summary", "Their other tests"),
+            table("Other tests", tested, [_tests(row, where=where) for row in rows], words=(0, 1, 6)),
+        ),
+        notes(
+            [
+                f"{row['corpus']}: {plain_note(row['difference']['note'])}"
+                if where
+                else plain_note(row["difference"]["note"])
+                for row in rows
+                if row["difference"]["note"]
+            ]
+        )
+        or el("p"),
     ]
 
 
-def _beside(row: Compared, name: str) -> tuple[object, ...]:
+def _name(row: Compared, *, where: bool) -> Markup:
+    """A comparison with its corpus where there are several, and under it the defect that it is about."""
+    name = f"{row['name']}, {row['corpus']}" if where else row["name"]
+    return join(name, el("small", row["defect"]) if row["defect"] else None)
+
+
+def _beside(row: Compared, *, where: bool) -> tuple[object, ...]:
     number = row["difference"]
     return (
-        name,
+        _name(row, where=where),
         f"{row['a']} \u2212 {row['b']}",
-        signed(number["value"]),
-        interval(number["low"], number["high"]),
-        "" if row["published"] is None else signed(row["published"]),
-        _agrees(row["agrees"], row["why"]),
+        f"{signed(number['value'])} {interval(number['low'], number['high'])}",
+        f"{p_value(row['p'])} ({p_value(row['p_holm'])})",
         f"{number['n']:,}",
         f"{number['excluded']:,} / {row['excluded_b']:,}",
-        row["defect"],
-        row["source"],
     )
 
 
-def _tests(row: Compared, name: str) -> tuple[object, ...]:
+def _theirs(row: Compared) -> tuple[str, ...]:
+    published = "" if row["published"] is None else signed(row["published"])
+    return (published, _agrees(row["agrees"], row["why"]), row["source"])
+
+
+def _tests(row: Compared, *, where: bool) -> tuple[object, ...]:
     shift = row["shift"]
+    only = f"; categories {', '.join(row['categories'])}" if row["categories"] else ""
     return (
-        name,
-        at_name(row["at"]),
+        _name(row, where=where),
+        f"{at_name(row['at'])}{only}",
         "" if row["only_a"] is None else f"{row['only_a']:,} / {row['only_b']:,}",
-        f"{p_value(row['p'])} ({p_value(row['p_holm'])})",
         f"{p_value(row['mcnemar_p'])} ({p_value(row['mcnemar_p_holm'])})",
         "" if row["detectable"] is None else share(row["detectable"]),
         "" if shift is None else f"{signed(shift['value'])} {interval(shift['low'], shift['high'])}",
@@ -125,11 +147,11 @@ def dials(document: Document) -> Markup | None:
             "neighbouring points and has no interval of its own.",
             css="say",
         ),
-        *(_dial(place, one) for place, one in enumerate(document["dials"])),
+        *(_dial(document, place, one) for place, one in enumerate(document["dials"])),
     )
 
 
-def _dial(place: int, one: Dial) -> Markup:
+def _dial(document: Document, place: int, one: Dial) -> Markup:
     points = [
         {**point, "x": point["dial"], "title": f"{point['corpus']}: {signed(point['value'])}"}
         for point in one["points"]
@@ -145,7 +167,10 @@ def _dial(place: int, one: Dial) -> Markup:
     ]  # fmt: skip
     return el(
         "figure",
-        el("figcaption", one["comparison"], el("small", f"{about}. Upright bars are 95 % intervals.")),
+        caption(
+            one["comparison"],
+            f"{about}. Upright bars are 95 % intervals.{includes(document['run'], recounted=False)}",
+        ),
         line_chart(f"dial-{place}", one["comparison"], about, [Line(f"{one['a']} \u2212 {one['b']}", points, 0)], axes),
         numbers(one["comparison"], ("corpus", "dial", "a \u2212 b", "95 % interval", "n", "excluded"), rows),
     )
@@ -156,6 +181,7 @@ def agreement(document: Document) -> Markup:
     return section(
         "agreement",
         "Judges and repeats",
+        notes([includes(document["run"], recounted=False)]),
         _rows("Agreement of judges: Cohen's kappa, and how often one changes its mind", document["agreement"])
         or empty("There are no two judges and no repeated verdicts in this run, so there is no agreement to show."),
         _rows("Spread between repeats, and variance components", document["variance"])
@@ -176,6 +202,7 @@ def _rows(caption: str, rows: list[Row]) -> Markup | None:
         "excluded",
         "metric",
         "at",
+        "labels",
         "corpus",
         "note",
     )
@@ -190,9 +217,10 @@ def _rows(caption: str, rows: list[Row]) -> Markup | None:
             row["excluded_a"] + row["excluded_b"],
             row["metric"],
             cutoff_name(row["cutoff_kind"], row["cutoff"]),
+            row["label_set"],
             row["corpus"],
             plain_note(row["note"]),
         )
         for row in rows
     ]
-    return table(caption, headers, said, words=(0, 1, 2, 7, 8, 9, 10))
+    return table(caption, headers, said, words=(0, 1, 2, 7, 8, 9, 10, 11))

@@ -232,7 +232,7 @@
   byId("b-previous").addEventListener("click", () => step(-1));
   byId("b-next").addEventListener("click", () => step(1));
   window.addEventListener("hashchange", () => { if (fromFragment()) byId("b-question").scrollIntoView(); });
-  window.addEventListener("beforeprint", () => { for (const one of document.querySelectorAll("#run, details.numbers")) one.open = true; });
+  window.addEventListener("beforeprint", () => { for (const one of document.querySelectorAll("#run, .lead details")) one.open = true; });
   const differs = (row) => row[5].includes("1") && row[5].includes("0");
   if (!index.questions.length) byId("b-question").replaceChildren(el("p", { class: "empty" }, "There is no question to show."));
   else if (!fromFragment()) open(index.questions.find(differs) || index.questions[0], false);

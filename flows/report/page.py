@@ -6,8 +6,10 @@ from importlib import resources
 
 from flows.report.browser import browser, data
 from flows.report.comparisons import agreement, controls, dials
-from flows.report.figures import categories, costs, curves, losses
+from flows.report.costs import costs
+from flows.report.figures import categories, curves
 from flows.report.html import Markup, el, join, void
+from flows.report.losses import losses
 from flows.report.top import headline, run_card
 from transforms.report.document import Document
 

@@ -28,7 +28,7 @@ def table(
 
 
 def _cell(place: int, value: object, words: Collection[int]) -> Markup:
-    css = "n" if place not in words else "long" if len(str(value)) > _SENTENCE else None
+    css = "n" if place not in words else "long" if len(str(value)) > _SENTENCE else "name"
     return el("th", value, scope="row", class_=css) if place == 0 else el("td", value, class_=css)
 
 
@@ -37,6 +37,11 @@ def numbers(
 ) -> Markup:
     """The table of a chart's numbers, folded up."""
     return el("details", el("summary", "The numbers"), table(caption, headers, rows, words=words), class_="numbers")
+
+
+def caption(title: str, about: str) -> Markup:
+    """What stands above a chart: its title, and of what its numbers are."""
+    return el("figcaption", title, el("small", about))
 
 
 def notes(said: Sequence[str]) -> Markup | None:

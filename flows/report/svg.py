@@ -32,12 +32,10 @@ def ticks(low: float, high: float, *, most: int = 6) -> list[float]:
         return [low]
     power = 10.0 ** _floor_log10(span / most)
     step = next(step * power for step in (1, 2, 5, 10, 20) if span / (step * power) <= most)
-    first = -(-low // step)
-    found = []
-    while (value := round(first * step, 10) + 0.0) <= high + step * 1e-9:
-        found.append(value)
-        first += 1
-    return found
+    first, places = -(-low // step), 10 - min(0, _floor_log10(step))
+    # Counted, since a step may be too small to change a large value.
+    values = [round((first + place) * step, places) + 0.0 for place in range(most + 2)]
+    return [value for value in dict.fromkeys(values) if value <= high + step * 1e-9]
 
 
 def tick_name(tick: float) -> str:
@@ -54,13 +52,17 @@ def _floor_log10(value: float) -> int:
     return power
 
 
-def hue(place: int, control: str = "") -> str:
-    """The class of a series: its colour by place, grey for a bound."""
+def hue(place: int | None, control: str = "") -> str:
+    """The class of a series: its colour by place, grey for a bound, faint for one of many that has no place."""
+    if place is None:
+        return "c-faint"
     return "c-control" if control else f"c{place % HUES}"
 
 
-def dash(place: int, control: str = "") -> str | None:
+def dash(place: int | None, control: str = "") -> str | None:
     """The dash of a line; the first seven differ by colour and mark already, later ones by dash too."""
+    if place is None:
+        return None
     if control:
         return _DASHES[2]
     return _DASHES[place // HUES % len(_DASHES)] or None

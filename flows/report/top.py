@@ -2,13 +2,15 @@
 
 from flows.report.charts_rows import Dot, dot_chart
 from flows.report.html import Markup, el, join
-from flows.report.parts import empty, notes, numbers, paragraph, section, table
+from flows.report.looks import looks, named_only
+from flows.report.parts import caption, empty, notes, numbers, paragraph, section, table
 from flows.report.words import (
     CONTROLS,
     at_name,
     cell_name,
     counted,
     cutoff_name,
+    includes,
     interval,
     metric_name,
     p_value,
@@ -16,7 +18,7 @@ from flows.report.words import (
     share,
     signed,
 )
-from transforms.report.document import At, Compared, Document, Row, RunCard
+from transforms.report.document import At, Compared, Document, RunCard
 
 _SURVIVAL = (
     "Survival counts whether the words of the gold answer are in the text that a reader would see. It is not accuracy: a reader "
@@ -26,6 +28,8 @@ _EXTRACTIVE = (
     "The reader here is extractive: it asks no model and returns the best-matching sentence of what it is shown. Its accuracy "
     "says how readable a context is for that rule, not what a language model would make of it."
 )
+
+_LEVEL = 0.05
 
 
 def run_card(run: RunCard) -> Markup:
@@ -83,22 +87,24 @@ def headline(document: Document) -> Markup:
     """The first comparison with its interval and tests, and every cell's mean at the same measure."""
     found = document["headline"]
     at, run = found["at"], document["run"]
-    lead = [_compared(one) for one in found["compared"]]
+    lead = [_compared(one, run) for one in found["compared"]]
     return section(
         "headline",
         "Headline",
-        *(lead or [empty("This study declares no comparison: below are the means of its cells.")]),
-        *_means(found["means"], at),
+        el("div", *lead, class_="leads")
+        if lead
+        else empty("This study declares no comparison: below are the means of its cells."),
+        *(_means(document, corpus, at) for corpus in dict.fromkeys(row["corpus"] for row in found["means"])),
         paragraph(_SURVIVAL, css="say") if "survival" in at["metric"] else None,
         paragraph(_EXTRACTIVE, css="say") if any(one["kind"] == "extractive" for one in run["readers"]) else None,
         notes(document["notes"]),
     )
 
 
-def _compared(one: Compared) -> Markup:
+def _compared(one: Compared, run: RunCard) -> Markup:
     number = one["difference"]
-    where = f" on {one['corpus']}"
     excluded = f"{number['excluded']:,} not scored in {one['a']}, {one['excluded_b']:,} in {one['b']}"
+    only = f"; categories {', '.join(one['categories'])}" if one["categories"] else ""
     tests = []
     if one["p"] is not None:
         tests.append(f"sign-flip test by conversation p {p_value(one['p'])} (Holm {p_value(one['p_holm'])})")
@@ -108,55 +114,74 @@ def _compared(one: Compared) -> Markup:
         tests.append(f"only {one['a']} right {one['only_a']:,}, only {one['b']} right {one['only_b']:,}")
     if one["detectable"] is not None:
         tests.append(f"a true difference of {share(one['detectable'])} would be found 4 times in 5")
+    # Means stand beside the difference only where it is theirs: of the same questions.
+    same = one["mean_a"]["n"] == one["mean_b"]["n"] == number["n"] > 0
+    a, b = (f" {share(one[side]['value'], one['at']['metric'])}" if same else "" for side in ("mean_a", "mean_b"))
     return el(
         "div",
-        el("p", f"{one['name']}{where}", class_="kicker"),
+        el("p", f"{one['name']}, {one['corpus']}", class_="kicker"),
         el(
             "p",
             el("span", one["a"], class_="name"),
-            " \u2212 ",
+            f"{a} \u2212 ",
             el("span", one["b"], class_="name"),
-            " = ",
+            f"{b} = ",
             el("strong", signed(number["value"])),
             el("span", f" 95 % {interval(number['low'], number['high'])}", class_="interval"),
             class_="big",
         ),
-        paragraph(f"{metric_name(one['at']['metric'])} ({at_name(one['at'])}); n {number['n']:,} in both; {excluded}."),
-        notes([*tests, plain_note(number["note"])]),
+        paragraph(verdict(one), css="verdict"),
+        paragraph(
+            f"{metric_name(one['at']['metric'])} ({at_name(one['at'])}{only}); n {number['n']:,} in both; {excluded}."
+            f"{includes(run, recounted=False)}",
+            css="say",
+        ),
+        paragraph(plain_note(number["note"]), css="say") if number["note"] else None,
+        el("details", el("summary", "Tests"), notes(tests)) if tests else None,
         class_="lead",
     )
 
 
-def _means(means: list[Row], headline_at: At) -> list[Markup]:
-    made = []
-    for corpus in dict.fromkeys(row["corpus"] for row in means):
-        rows = [row for row in means if row["corpus"] == corpus]
-        at = {**headline_at, "judge": rows[0]["judge"]}
-        dots = [Dot(cell_name(row, at), row, place, row["control"]) for place, row in enumerate(rows)]
-        said = [counted(row) for row in rows if row["value"] is not None]
-        about = f"{at_name(at)}; " + "; ".join(dict.fromkeys(said))
-        title = f"{metric_name(at['metric'])}, {corpus}"
-        made.append(
-            el(
-                "figure",
-                el("figcaption", title, el("small", f"{about}. Bars are 95 % intervals.")),
-                dot_chart(f"headline-{corpus}", title, about, dots, x=at["metric"], differences=False),
-                numbers(
-                    title,
-                    ("cell", "mean", "95 % interval", "n", "excluded", "note"),
-                    [
-                        (
-                            cell_name(row, at),
-                            share(row["value"], at["metric"]),
-                            interval(row["low"], row["high"]),
-                            row["n"],
-                            row["excluded"],
-                            plain_note(row["note"]),
-                        )
-                        for row in rows
-                    ],
-                    words=(0, 5),
-                ),
-            )
+def verdict(one: Compared) -> str:
+    """What a difference says, in one sentence: by its interval, and by its test after correction."""
+    number, holm = one["difference"], one["p_holm"]
+    value, low, high = number["value"], number["low"], number["high"]
+    if value is None:
+        return "There is no such difference in this run."
+    if low is None or high is None:
+        return "There is no interval, so this difference may be chance."
+    if low <= 0 <= high:
+        missed = f"; a true one below {share(one['detectable'])} would often be missed" if one["detectable"] else ""
+        return f"No difference is shown: the interval holds zero{missed}."
+    said = f"{one['a']} scores {'higher' if value > 0 else 'lower'} than {one['b']}"
+    if holm is None:
+        return f"{said} by its interval; there is no test."
+    test = f"p {p_value(holm)} after Holm's correction over all declared comparisons"
+    return f"{said}, and its test confirms it: {test}." if holm < _LEVEL else f"{said} by its interval alone: {test}."
+
+
+def _means(document: Document, corpus: str, headline_at: At) -> Markup:
+    rows = [row for row in document["headline"]["means"] if row["corpus"] == corpus]
+    at, shown = {**headline_at, "judge": rows[0]["judge"]}, looks(document, corpus)
+    dots = [Dot(cell_name(row, at), row, shown[row["cell"]], row["control"]) for row in rows]
+    said = [counted(row) for row in rows if row["value"] is not None]
+    about = f"{at_name(at)}; " + "; ".join(dict.fromkeys(said))
+    named = f"Bars are 95 % intervals.{named_only(document, corpus)}"
+    title = f"{metric_name(at['metric'])}, {corpus}"
+    listed = [
+        (
+            cell_name(row, at),
+            share(row["value"], at["metric"]),
+            interval(row["low"], row["high"]),
+            row["n"],
+            row["excluded"],
+            plain_note(row["note"]),
         )
-    return made
+        for row in rows
+    ]
+    return el(
+        "figure",
+        caption(title, f"{about}. {named}{includes(document['run'], recounted=False)}"),
+        dot_chart(f"headline-{corpus}", title, about, dots, x=at["metric"], differences=False),
+        numbers(title, ("cell", "mean", "95 % interval", "n", "excluded", "note"), listed, words=(0, 5)),
+    )

@@ -57,6 +57,20 @@ def cell_name(row: Mapping[str, Any], at: Mapping[str, Any]) -> str:
     return f"{row['cell']}, {cutoff_name(row['cutoff_kind'], row['cutoff'])}"
 
 
+def includes(run: Mapping[str, Any], *, recounted: bool) -> str:
+    """Which questions a figure counts, where conversations were forgotten since; nothing where none were.
+
+    Args:
+        recounted: whether it was counted now, from rows that are left; else it was made by the run.
+    """
+    if run["forgotten"] <= 0:
+        return ""
+    if recounted:
+        left = run["questions"] - run["forgotten"]
+        return f" Counts the {left:,} questions that are left of {run['questions']:,}; the others were forgotten since."
+    return f" Counts all {run['questions']:,} questions of the run, {run['forgotten']:,} of them forgotten since."
+
+
 def share(value: float | None, metric: str = "") -> str:
     """A share as three digits without the zero, as tables of results print it."""
     if value is None:

@@ -81,6 +81,7 @@ class Reported:
     study: Study
     conversations: tuple[str, ...] = ("v", "w")
     hostile: str = ""
+    text: str = ""
     tables: dict[str, pa.Table] = field(default_factory=dict)
 
     def connection(self) -> duckdb.DuckDBPyConnection:
@@ -103,7 +104,8 @@ def reported(
         hostile: stands in every text that a transcript, a benchmark or a model brings.
         statistics: whether the run has any.
     """
-    made = Reported(parse_study(study_text(**study), source="test"), conversations, hostile)
+    text = study_text(**study)
+    made = Reported(parse_study(text, source="test"), conversations, hostile, text)
     rows: dict[str, list[dict[str, Any]]] = {}
     for conversation in conversations:
         for name, added in _conversation(made, conversation).items():
@@ -128,7 +130,7 @@ def _ended(made: Reported) -> dict[str, object]:
         "at": "latest",
         "models": {"model": ""},
     }
-    counters = {"questions": 2 * len(made.conversations), "excluded": {"no_offsets": 1}}
+    counters = {"study": made.text, "questions": 2 * len(made.conversations), "excluded": {"no_offsets": 1}}
     return {
         "run_id": RUN,
         "event": "ended",
@@ -196,7 +198,8 @@ def _cell_rows(
     key = {"run_id": RUN, "cell": cell, "conversation_id": name, "question_id": f"{name}:q{place}"}
     order = [place, 1 - place] if cell != "random" else [1 - place, place]
     answer, category = ASKED[place][1:]
-    shown = {100: order[:1], 200: order}
+    ends = {100: order[:1], 200: order}
+    shown = {value: ends[value] for value in made.study.cutoffs_of(made.study.cell(cell)).tokens}
     texts = {
         cutoff: "\n".join(f"Ana: {KEPT[representation](SAID[one])}{made.hostile}" for one in units)
         for cutoff, units in shown.items()
@@ -221,8 +224,9 @@ def _cell_rows(
         ],
     }  # fmt: skip
     if made.study.readers:
-        at = {"cutoff_kind": "tokens", "cutoff": 100}
-        right = bool(survives[100])
+        cutoff = made.study.answered(made.study.cell(cell)).tokens[0]
+        at = {"cutoff_kind": "tokens", "cutoff": cutoff}
+        right = bool(survives[cutoff])
         made_of["answers"] = [key | at | {"text": f"It is {answer}{made.hostile}", "abstained": False}]
         verdicts = [("match", right), ("exact", False if cell != "random" else None)]
         made_of["judgements"] = [
@@ -241,7 +245,7 @@ def _cell_rows(
             if correct is False
         ]  # fmt: skip
         scores += [
-            ("judge_accuracy", "tokens", 100, judge, None if correct is None else float(correct))
+            ("judge_accuracy", "tokens", cutoff, judge, None if correct is None else float(correct))
             for judge, correct in verdicts
         ]
     made_of["scores"] = [

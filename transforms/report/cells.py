@@ -17,6 +17,7 @@ class CellCard:
     Attributes:
         control: 'random', 'gold', 'full' or 'nothing' for a bound, by the steps of its plan; '' for a retrieval.
         whole: whether a context is its leading units, each whole, by rank; else its stored text alone says what is shown.
+        changes: steps of its plan that show something else than the stored text of its own units.
         swapped: whether a question is shown the context of another one.
         cutoff_kind, cutoff: where the context ends that the report shows of it.
         judge: whose verdict counts here: the headline's where it judges this corpus, else the first that does.
@@ -28,6 +29,7 @@ class CellCard:
     reader: str
     control: str
     whole: bool
+    changes: tuple[str, ...]
     swapped: bool
     cutoff_kind: str
     cutoff: int
@@ -37,7 +39,7 @@ class CellCard:
 def card_of(study: Study, row: Row) -> CellCard:
     """A row of `cells` as a card."""
     steps = json.loads(row["plan"])
-    names = {step["step"] for step in steps}
+    changes = tuple(dict.fromkeys(step["step"] for step in steps if step["step"] in _RESHAPES))
     pack: Row = next((step for step in steps if step["step"] == "pack"), {})
     kind, cutoff = cutoff_shown(study, study.cell(row["cell"]))
     judges = [judge.name for judge in study.judges_of(row["corpus"])]
@@ -48,8 +50,9 @@ def card_of(study: Study, row: Row) -> CellCard:
         representations=tuple(row["representations"]),
         reader=row["reader"],
         control=control_of(steps),
-        whole=not names & set(_RESHAPES) and pack.get("order", "score") == "score",
-        swapped="swap" in names,
+        whole=not changes and pack.get("order", "score") == "score",
+        changes=changes,
+        swapped="swap" in changes,
         cutoff_kind=kind,
         cutoff=cutoff,
         judge=wanted if not wanted or wanted in judges else next(iter(judges), wanted),

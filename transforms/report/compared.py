@@ -16,16 +16,28 @@ from transforms.study.study import Comparison, Measure, Study
 _NAME = re.compile(r"[\w.:/-]*\w")
 
 
-def comparisons(study: Study, numbers: Numbers, settings: Mapping[str, Any]) -> list[Compared]:
-    """Every comparison of the study on each corpus that it is on, in the study's order."""
+def comparisons(study: Study, declared: Study | None, numbers: Numbers, settings: Mapping[str, Any]) -> list[Compared]:
+    """Every comparison of the study on each corpus that it is on, in the study's order.
+
+    Args:
+        study: as the run's settings changed it.
+        declared: as its text has it; None where nobody knows.
+    """
     return [
-        _compared(study, one, corpus, numbers, settings)
+        _compared(study, declared, one, corpus, numbers, settings)
         for one in study.comparisons
         for corpus in corpora_of_comparison(study, one)
     ]
 
 
-def _compared(study: Study, one: Comparison, corpus: str, numbers: Numbers, settings: Mapping[str, Any]) -> Compared:
+def _compared(
+    study: Study,
+    declared: Study | None,
+    one: Comparison,
+    corpus: str,
+    numbers: Numbers,
+    settings: Mapping[str, Any],
+) -> Compared:
     named = {"cell_b": one.b, "comparison": one.name}
     row = numbers.find("difference", corpus, one.measure, one.a, **named)
     mcnemar = numbers.find("mcnemar", corpus, one.measure, one.a, **named) or {}
@@ -33,10 +45,22 @@ def _compared(study: Study, one: Comparison, corpus: str, numbers: Numbers, sett
     if one.against:
         shift = numbers.find("shift", corpus, one.measure, one.name, cell_b=one.against, comparison=one.name)
     found = number(row)
+    means = {cell: number(numbers.find("mean", corpus, one.measure, cell)) for cell in (one.a, one.b)}
     agrees: Agrees = ""
     why = ""
     if one.published is not None:
-        agrees, why = agreement(study, (one.a, one.b), one.measure, one.published, found, one.source, settings=settings)
+        agrees, why = agreement(
+            study,
+            (one.a, one.b),
+            one.measure,
+            one.published,
+            found,
+            one.source,
+            corpus=corpus,
+            stated_for=() if declared is None else corpora_of_comparison(declared, one),
+            counts=_counts(declared, one, corpus, means),
+            settings=settings,
+        )
     held: Mapping[str, Any] = row or {}
     return Compared(
         name=one.name,
@@ -44,8 +68,11 @@ def _compared(study: Study, one: Comparison, corpus: str, numbers: Numbers, sett
         a=one.a,
         b=one.b,
         at=at_of(one.measure),
+        categories=list(one.categories),
         defect=one.defect,
         difference=found,
+        mean_a=means[one.a],
+        mean_b=means[one.b],
         excluded_b=held.get("excluded_b", 0),
         detectable=held.get("detectable"),
         p=held.get("p"),
@@ -64,8 +91,33 @@ def _compared(study: Study, one: Comparison, corpus: str, numbers: Numbers, sett
     )
 
 
+def _counts(
+    declared: Study | None, one: Comparison, corpus: str, means: Mapping[str, Number]
+) -> list[tuple[int | None, int]]:
+    """For each cell of how many questions it was published, None where the study does not say, and ours is."""
+    stated = () if declared is None or one.categories else declared.published
+    return [
+        (
+            next(
+                (
+                    each.n
+                    for each in stated
+                    if (each.cell, each.measure, each.corpus or corpus) == (cell, one.measure, corpus)
+                ),
+                None,
+            ),
+            ours["n"] + ours["excluded"],
+        )
+        for cell, ours in means.items()
+    ]
+
+
 def published_beside(
-    study: Study, cards: Sequence[CellCard], numbers: Numbers, settings: Mapping[str, Any]
+    study: Study,
+    declared: Study | None,
+    cards: Sequence[CellCard],
+    numbers: Numbers,
+    settings: Mapping[str, Any],
 ) -> list[Row]:
     """Each published number of a cell beside ours of the same measure."""
     here = {(card.corpus, card.cell) for card in cards}
@@ -76,7 +128,18 @@ def published_beside(
             continue
         ours = number(numbers.find("mean", corpus, one.measure, one.cell))
         said = f"{one.source} {one.note}"
-        agrees, why = agreement(study, (one.cell,), one.measure, one.value, ours, said, settings=settings, n=one.n)
+        agrees, why = agreement(
+            study,
+            (one.cell,),
+            one.measure,
+            one.value,
+            ours,
+            said,
+            corpus=corpus,
+            stated_for=() if declared is None else (one.corpus or declared.corpora[0].name,),
+            counts=[(one.n, ours["n"] + ours["excluded"])],
+            settings=settings,
+        )
         made.append(
             {
                 "corpus": corpus,
@@ -102,27 +165,47 @@ def agreement(
     ours: Number,
     said: str,
     *,
+    corpus: str,
+    stated_for: Sequence[str],
+    counts: Sequence[tuple[int | None, int]],
     settings: Mapping[str, Any],
-    n: int | None = None,
 ) -> tuple[Agrees, str]:
     """Whether a published number lies within our interval, and what stands against comparing the two.
 
     Args:
         said: source and note of the published number. A number that a reader had a part in is comparable only where it
             names the models that our reader and judge asked.
+        corpus: of ours.
+        stated_for: the corpora for which the study's own text states the published number.
+        counts: for each cell of how many questions it was published, those that were not scored among them (None where the
+            study does not say), and ours is.
         settings: of the run; another embedder or reranker than the study's is another system.
-        n: of how many questions the published number is, those that were not scored among them.
     """
-    why = [f"other {name}: {settings[name]}" for name in ("embedder", "reranker") if settings.get(name)]
+    why = (
+        []
+        if corpus in stated_for
+        else [f"other corpus: {', '.join(stated_for) or 'not on record'} there, {corpus} here"]
+    )
+    why += [f"other {name}: {settings[name]}" for name in ("embedder", "reranker") if settings.get(name)]
     why += _other_readers(study, cells, at, said)
-    if n is not None and ours["n"] + ours["excluded"] not in (0, n):
-        why.append(f"other n: {n:,} there, {ours['n'] + ours['excluded']:,} here")
+    why += _other_n(counts)
     low, high = ours["low"], ours["high"]
     if low is None or high is None:
         why.append("our number has no interval" if ours["value"] is not None else "we have no such number")
     if why or low is None or high is None:
         return "not comparable", "; ".join(why)
     return ("within" if low <= published <= high else "outside"), ""
+
+
+def _other_n(counts: Sequence[tuple[int | None, int]]) -> list[str]:
+    """Cells of another number of questions; of one that we have no number of the interval says enough."""
+    return list(
+        dict.fromkeys(
+            f"published n not stated, {here:,} here" if there is None else f"other n: {there:,} there, {here:,} here"
+            for there, here in counts
+            if here not in (0, there)
+        )
+    )
 
 
 def _other_readers(study: Study, cells: Sequence[str], at: Measure, said: str) -> list[str]:

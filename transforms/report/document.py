@@ -55,6 +55,8 @@ class Compared(TypedDict):
     """A comparison of the study on one corpus: the difference a - b, its tests, and what was published of it.
 
     Attributes:
+        mean_a, mean_b: of each cell at the same measure, over all its questions, whatever `categories` are compared.
+        categories: of which questions alone it is; empty for all.
         mcnemar_p, mcnemar_p_holm: of McNemar's test; null where the metric is not yes or no.
         shift: how far this difference lies from that of the comparison `against`; null where it is against none.
         agrees: whether the published difference lies within our interval; `why` says why it cannot be said.
@@ -65,8 +67,11 @@ class Compared(TypedDict):
     a: str
     b: str
     at: At
+    categories: list[str]
     defect: str
     difference: Number
+    mean_a: Number
+    mean_b: Number
     excluded_b: int
     detectable: float | None
     p: float | None
@@ -104,9 +109,10 @@ class Dial(TypedDict):
 
 
 class Costs(TypedDict):
-    """Rows of costs, and for each cell what it reads against what it gets right; `x` names the cost of the points."""
+    """Rows of costs, each cell's mean beside its costs at the same measure, and points, whose `x` names their cost."""
 
     rows: list[Row]
+    cells: list[Row]
     points: list[Row]
 
 

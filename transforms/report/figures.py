@@ -108,11 +108,14 @@ def categories(cards: Sequence[CellCard], numbers: Numbers, at: Measure) -> list
     for row in numbers.of("mean"):
         if row["slice"].startswith("category=") and row["label_set"] == at.label_set and row["metric"] == at.metric:
             names.setdefault(row["corpus"], {})[row["slice"].partition("=")[2]] = None
-    for corpus, found in names.items():
+    for corpus in dict.fromkeys(card.corpus for card in cards):
+        found = names.get(corpus, {})
         cells = [
             {
                 "cell": card.cell,
                 "control": card.control,
+                "cutoff_kind": measure_of(card, at).cutoff_kind,
+                "cutoff": measure_of(card, at).cutoff,
                 "categories": [
                     {"category": name, **number(held)}
                     for name in sorted(found, key=_natural)

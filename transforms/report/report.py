@@ -17,6 +17,7 @@ from transforms.report.document import Compared, Document, Headline, Row, RunCar
 from transforms.report.figures import categories, curves, means_at
 from transforms.report.losses import loss_bars, survival_split
 from transforms.report.numbers import Numbers, at_of
+from transforms.study.parse import parse_study
 from transforms.study.study import Study
 
 # Of a run's settings those that change what a study compares; the rest says where it ran.
@@ -63,9 +64,11 @@ def report_document(
     journal: Row = ended[0] if ended else {}
     settings = json.loads(journal["settings"]) if journal else {}
     tokens = {tuple(row[:4]): row[4] for row in connection.execute(_TOKENS, {"run_id": run_id}).fetchall()}
-    compared = comparisons(study, numbers, settings)
+    declared = _declared(journal)
+    compared = comparisons(study, declared, numbers, settings)
+    run = _run_card(connection, run_id, study, rows, cards, journal)
     return Document(
-        run=_run_card(connection, run_id, study, rows, cards, journal),
+        run=run,
         headline=Headline(
             at=at_of(study.headline),
             compared=_first_by_corpus(compared),
@@ -74,16 +77,34 @@ def report_document(
         curves=curves(study, cards, numbers, tokens),
         categories=categories(cards, numbers, study.headline),
         losses=loss_bars(connection, run_id, cards, _judges(study)),
-        survival_split=survival_split(cards, numbers, label_set=study.headline.label_set),
+        survival_split=survival_split(connection, run_id, cards, label_set=study.headline.label_set),
         costs=costs(cards, numbers, tokens, study.headline),
         controls=compared,
-        published=published_beside(study, cards, numbers, settings),
+        published=published_beside(study, declared, cards, numbers, settings),
         dials=dials(study, compared),
         agreement=_plain(numbers, "kappa", "flip_rate"),
         variance=_plain(numbers, *_SPREAD),
-        notes=_notes(study, numbers),
+        notes=[*_left_since(run), *_notes(study, numbers)],
         browser=browser(connection, source, run_id, study, cards, forgotten=forgotten, questions=questions),
     )
+
+
+def _declared(journal: Mapping[str, Any]) -> Study | None:
+    """The study as its text has it, before the run's settings changed it; None where the journal does not hold it."""
+    text = json.loads(journal["counters"] or "{}").get("study") if journal else None
+    return None if text is None else parse_study(text, source=json.loads(journal["settings"])["study"])
+
+
+def _left_since(run: RunCard) -> list[str]:
+    """What of the report still counts questions that were forgotten since; nothing where none were."""
+    if run["forgotten"] <= 0:
+        return []
+    asked, here = run["questions"], run["questions"] - run["forgotten"]
+    said = (
+        f"{run['forgotten']:,} of {asked:,} questions were forgotten after the run. Means, intervals, tests and costs were made "
+        f"before and count all {asked:,}; verdicts by loss, the split of answers and the browser count the {here:,} that are left"
+    )
+    return [said]
 
 
 def _first_by_corpus(compared: Sequence[Compared]) -> list[Compared]:

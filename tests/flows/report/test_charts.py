@@ -80,6 +80,29 @@ def test_series_of_one_colour_differ_by_mark_or_dash():
     assert len({look(place) for place in range(24)}) == 24
 
 
+def test_a_line_without_a_place_is_drawn_faint_and_is_not_named_and_names_take_no_more_than_the_frame():
+    lines = [Line(f"one of many {place}", [point(10, 0.5), point(1000, 0.6)], None) for place in range(40)]
+    lines += [Line("told", [point(10, 0.2), point(1000, 0.6)], 0)]
+    svg = drawn(line_chart("c", "t", "a", lines, Axes("x", "y")))
+    assert [said for said in texts(svg) if "many" in said or said == "told"] == ["told"]
+    assert sum("line c-faint" in node.get("class", "") for node in svg.iter("polyline")) == 40
+    assert any("one of many 7" in "".join(node.itertext()) for node in svg.iter("title"))
+
+
+def test_a_line_that_ends_far_from_the_margin_is_named_where_it_ends_unless_another_runs_there():
+    alone = Line("gold", [point(90, 0.9)], 1)
+    far = Line("chunks", [point(400, 0.2), point(4000, 0.3)], 0)
+    below = Line("turns", [point(90, 0.88), point(4000, 0.9)], 2)
+
+    def place_of_name(*lines):
+        svg = drawn(line_chart("c", "t", "a", lines, Axes("x", "y")))
+        (name,) = (node for node in svg.iter("text") if "".join(node.itertext()) == "gold")
+        return float(name.get("x"))
+
+    assert place_of_name(alone, far) < 200
+    assert place_of_name(alone, far, below) > 536
+
+
 def test_a_context_of_nothing_is_a_level_line_beside_a_logarithm():
     lines = [Line("nothing", [point(0, 0.1)], 0, "nothing"), Line("chunks", [point(100, 0.2), point(8000, 0.6)], 1)]
     svg = drawn(line_chart("c", "t", "a", lines, Axes("x", "y")))
@@ -125,6 +148,11 @@ def test_labels_keep_their_order_and_their_distance(wanted):
     heights = [placed[place] for place in order]
     assert all(one + 15.98 <= other for one, other in pairwise(heights))
     assert all(height <= 300 for height in heights)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1e-200), (1e5, 1e5 + 2e-11), (0.0, 3e-11), (-1e-300, 1e-300)])
+def test_a_range_that_is_all_but_nothing_has_a_few_ticks_too(low, high):
+    assert len(ticks(low, high)) <= 8
 
 
 @given(low=st.floats(-1e6, 1e6, allow_subnormal=False), span=st.floats(1e-6, 1e6))

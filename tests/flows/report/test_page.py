@@ -11,9 +11,13 @@ from reported_runs import HOSTILE, reported
 
 from flows.report.flow import check_out, write_report
 from flows.report.page import page
+from flows.report.top import verdict
 from transforms.errors import NotFoundError, UsageError
 
 SECTIONS = ["headline", "curves", "categories", "losses", "costs", "controls", "agreement", "browser"]
+
+
+COMPARED = '[[comparisons]]\nname = "x"\na = "chunks"\nb = "summary"\n'
 
 
 class Parts(HTMLParser):
@@ -144,6 +148,39 @@ def test_a_file_is_a_page_or_data_by_its_suffix_and_another_is_refused(tmp_path)
 
 def test_the_same_run_gives_the_same_page():
     assert page(reported().document()) == page(reported().document())
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "holm", "said"),
+    [
+        (0.1, 0.05, 0.2, 0.01, "chunks scores higher than summary, and its test confirms it: p .010 after Holm's"),
+        (-0.1, -0.2, -0.05, 0.01, "chunks scores lower than summary, and its test confirms it: p .010 after Holm's"),
+        (0.1, 0.05, 0.2, 0.05, "chunks scores higher than summary by its interval alone: p .050 after Holm's"),
+        (0.1, 0.05, 0.2, None, "chunks scores higher than summary by its interval; there is no test."),
+        (0.1, 0.0, 0.2, 0.01, "No difference is shown: the interval holds zero; a true one below .300"),
+        (0.1, None, None, 0.01, "There is no interval, so this difference may be chance."),
+        (None, None, None, None, "There is no such difference in this run."),
+    ],
+)
+def test_the_headline_says_in_one_sentence_what_its_interval_and_its_corrected_test_say(value, low, high, holm, said):
+    (one,) = reported(more=COMPARED).document()["headline"]["compared"]
+    one |= {
+        "difference": one["difference"] | {"value": value, "low": low, "high": high},
+        "p_holm": holm,
+        "detectable": 0.3,
+    }
+    assert verdict(one).startswith(said)
+
+
+def test_means_stand_in_the_headline_only_where_the_difference_is_theirs():
+    made = reported(more=COMPARED).document()
+    (one,) = made["headline"]["compared"]
+    told = (
+        '<span class="name">chunks</span> 1.000 \u2212 <span class="name">summary</span> .000 = <strong>+1.000</strong>'
+    )
+    assert told in page(made)
+    one["mean_a"] = one["mean_a"] | {"n": 3}
+    assert '<span class="name">chunks</span> \u2212 <span class="name">summary</span> = <strong>' in page(made)
 
 
 def test_a_dial_is_drawn_with_the_place_at_which_its_difference_is_zero():

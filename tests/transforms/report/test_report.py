@@ -1,11 +1,19 @@
 """The report as data: its numbers are those of `statistics`, and every question shows what was stored, found and said."""
 
 import json
+import re
 
+import pyarrow.compute as pc
 import pytest
 from reported_runs import ASKED, SAID, reported
+from small_tables import rows_of
 
 from flows.jsonable import jsonable
+from flows.report.costs import costs
+from flows.report.figures import categories
+from flows.report.losses import losses
+from flows.report.page import page
+from schemas import SCORES
 from transforms.errors import NotFoundError
 from transforms.report.losses import LOSSES
 from transforms.report.report import report_document
@@ -100,6 +108,78 @@ def test_without_a_reader_answers_are_split_by_what_is_stored_and_shown():
     assert (split["chunks"]["shown"], split["chunks"]["not_stored"]) == (1.0, 0.0)
     assert (split["random"]["shown"], split["random"]["stored_not_shown"]) == (0.0, 1.0)
     assert split["summary"]["not_stored"] == 1.0
+
+
+def test_shares_of_the_split_are_counted_by_question_and_are_no_difference_of_means():
+    """One question is shown whole, one is not scored in its context: the mean of the store would count both."""
+    run = reported(reader=False)
+    rows = run.tables["scores"].to_pylist()
+    for row in rows:
+        if (row["cell"], row["metric"], row["cutoff"]) == ("summary", "answer_survival_all", 100):
+            row["value"] = None if row["question_id"] == "v:q0" else row["value"]
+        if (row["cell"], row["metric"], row["question_id"]) == ("summary", "store_survival_all", "w:q1"):
+            row["value"] = 1.0
+    run.tables["scores"] = rows_of(SCORES, rows)
+    (row,) = (one for one in run.document()["survival_split"] if one["cell"] == "summary")
+    assert (row["n"], row["excluded"], row["why"]) == (3, 1, "")
+    assert (row["shown"], row["stored_not_shown"], row["not_stored"]) == (0.0, 1 / 3, 2 / 3)
+
+
+@pytest.mark.parametrize("step", ['{ step = "merge" }', '{ step = "project" }', '{ step = "show", text = "key" }'])
+def test_a_cell_whose_plan_shows_other_text_than_it_searched_is_not_split_and_says_so(step):
+    plan = f'[plans.other]\nsteps = [{{ step = "seed_lexical" }}, {{ step = "rank" }}, {step}, {{ step = "pack" }}]\n'
+    cells = (("plain", "chunks", "lexical"), ("other", "chunks", "other"))
+    split = {row["cell"]: row for row in reported(reader=False, cells=cells, more=plan).document()["survival_split"]}
+    assert (split["plain"]["shown"], split["plain"]["why"]) == (1.0, "")
+    assert split["other"]["shown"] is None
+    assert split["other"]["why"].startswith("its plan shows other text than it searched (")
+
+
+def test_a_cell_whose_context_holds_what_its_units_do_not_is_not_split_and_says_so():
+    run = reported(reader=False)
+    rows = run.tables["scores"].to_pylist()
+    for row in rows:
+        if (row["cell"], row["metric"], row["question_id"]) == ("chunks", "store_survival_all", "v:q0"):
+            row["value"] = 0.0
+    run.tables["scores"] = rows_of(SCORES, rows)
+    (row,) = (one for one in run.document()["survival_split"] if one["cell"] == "chunks")
+    assert (row["shown"], row["why"]) == (None, "1 contexts hold an answer that its units do not")
+
+
+def test_a_cell_that_is_shown_at_another_cutoff_names_it_wherever_it_stands():
+    more = '[[cells]]\nname = "own"\nrepresentations = ["chunks"]\nplan = "lexical"\nreader = "extractive"\n'
+    more += "cutoffs = { tokens = [200] }\nanswers = { tokens = [200] }\n"
+    found = reported(more=more).document()
+    (split,) = (row for row in found["survival_split"] if row["cell"] == "own")
+    (category,) = (cell for cell in found["categories"][0]["cells"] if cell["cell"] == "own")
+    (point,) = (one for one in found["costs"]["points"] if one["cell"] == "own")
+    assert [split["at"]["cutoff"], category["cutoff"], point["cutoff"]] == [200] * 3
+    assert "own, 200 tokens" in losses(found)
+    for part in (categories, costs):
+        assert "own, 200 tokens" in part(found)
+        assert ">own<" not in part(found)
+
+
+def test_questions_that_were_forgotten_since_are_told_apart_by_what_counts_them():
+    run = reported()
+    for name in ("scores", "judgements", "losses", "contexts", "retrievals", "answers"):
+        table = run.tables[name]
+        run.tables[name] = table.filter(pc.equal(table["conversation_id"], "w"))
+    found = run.document(forgotten={"c": frozenset({"v"})})
+    assert found["run"]["forgotten"] == 2
+    assert {row["n"] for row in found["headline"]["means"]} == {4}
+    assert {row["judged"] + row["excluded"] for row in found["losses"]} == {2}
+    assert "2 of 4 questions were forgotten after the run" in found["notes"][0]
+    made_before, counted_now = (
+        "Counts all 4 questions of the run, 2 of them",
+        "Counts the 2 questions that are left of 4",
+    )
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", page(found))
+    assert len(captions) > 6
+    for one in captions:
+        assert (counted_now in one) == one.startswith(("Verdicts of", "Answers whose")), one
+        assert (made_before in one) != (counted_now in one), one
+    assert "Counts all" not in page(reported().document())
 
 
 def test_words_that_a_representation_lost_are_marked_in_the_gold_turn(document):
