@@ -19,8 +19,8 @@ def losses(document: Document) -> Markup:
         "Where answers are lost",
         paragraph(
             "A wrong answer is lost at the first place at which a word of the gold answer is missing: in the source, in the "
-            "store, among the candidates, in the context; else the reader had every word. Shares are of all verdicts, the "
-            "correct ones among them.",
+            "store, among the candidates, in the context; else the reader had every word. Words decide it, not evidence: a turn may be shown and a word of the "
+            "gold answer stand nowhere in it. Shares are of all verdicts, the correct ones among them.",
             css="say",
         ),
         *(bars or [empty("No reader answered in this run, so there are no wrong answers to explain.")]),

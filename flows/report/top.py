@@ -25,8 +25,8 @@ _SURVIVAL = (
     "may still miss them, and a long text holds many words by chance, so it is shown against tokens and beside a random context."
 )
 _EXTRACTIVE = (
-    "The reader here is extractive: it asks no model and returns the best-matching sentence of what it is shown. Its accuracy "
-    "says how readable a context is for that rule, not what a language model would make of it."
+    " is extractive: it asks no model and returns the best-matching sentence of what it is shown. Its accuracy says how "
+    "readable a context is for that rule, not what a language model would make of it."
 )
 
 _LEVEL = 0.05
@@ -83,6 +83,12 @@ def run_card(run: RunCard) -> Markup:
     return el("details", el("summary", "What was run"), listed, cells, id="run")
 
 
+def _extractive(run: RunCard) -> Markup | None:
+    """What the readers that ask no model are; none where every reader asks one."""
+    names = [one["reader"] for one in run["readers"] if one["kind"] == "extractive"]
+    return paragraph(f"Reader {', '.join(names)}{_EXTRACTIVE}", css="say") if names else None
+
+
 def headline(document: Document) -> Markup:
     """The first comparison with its interval and tests, and every cell's mean at the same measure."""
     found = document["headline"]
@@ -96,7 +102,7 @@ def headline(document: Document) -> Markup:
         else empty("This study declares no comparison: below are the means of its cells."),
         *(_means(document, corpus, at) for corpus in dict.fromkeys(row["corpus"] for row in found["means"])),
         paragraph(_SURVIVAL, css="say") if "survival" in at["metric"] else None,
-        paragraph(_EXTRACTIVE, css="say") if any(one["kind"] == "extractive" for one in run["readers"]) else None,
+        _extractive(run),
         notes(document["notes"]),
     )
 
