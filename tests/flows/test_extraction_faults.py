@@ -171,7 +171,7 @@ def test_an_answer_that_no_retry_mends_stops_the_run_and_it_is_taken_up_again(la
     assert_sound(lake)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_all_of_locomo_at_thirty_percent_faults(shared_data, tmp_path):
     lake = tmp_path / "lake"
     ingest(IngestSettings(str(lake), "locomo", (str(shared_data / "locomo/locomo10.json"),)))

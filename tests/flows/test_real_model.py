@@ -68,6 +68,7 @@ NAME = "propositions-turn:granularity=turn"
 TURNS = [("Ann", "I love tea."), ("Bo", "We decided to paint the kitchen blue."), ("Ann", "Please remember my name.")]
 
 
+@pytest.mark.long
 def test_a_real_model_extracts_through_the_command_and_is_replayed_without_it(served, tmp_path):
     url, model = served
     lake, again = tmp_path / "lake", tmp_path / "again"

@@ -55,7 +55,8 @@ def test_every_table_can_be_read_before_the_first_snapshot(memlake: Memlake, tmp
     assert memlake("sql", "select 1", "--at", "nope").returncode == 2
 
 
-@pytest.mark.parametrize("where", [pytest.param((), marks=pytest.mark.long), ("--lake", "an odd 'lake'")])
+@pytest.mark.long
+@pytest.mark.parametrize("where", [(), ("--lake", "an odd 'lake'")])
 def test_the_advice_for_what_is_stale_makes_it_again(memlake: Memlake, tmp_path: Path, where: tuple[str, ...]):
     old = write(
         tmp_path / "old.jsonl",
