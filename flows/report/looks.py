@@ -10,6 +10,10 @@ _HIGHEST = 3
 def looks(document: Document, corpus: str) -> dict[str, int | None]:
     """For each cell of a corpus its place among the colours and marks; None for one that is drawn faint, without a label."""
     means = [row for row in document["headline"]["means"] if row["corpus"] == corpus]
+    everywhere = list(dict.fromkeys(row["cell"] for row in document["headline"]["means"]))
+    if len(everywhere) <= MOST:
+        # The same on every corpus, so that a reader may go from one figure to the next.
+        return {row["cell"]: everywhere.index(row["cell"]) for row in means}
     if len(means) <= MOST:
         return {row["cell"]: place for place, row in enumerate(means)}
     pair = [

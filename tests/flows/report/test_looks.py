@@ -41,3 +41,10 @@ def test_a_cell_without_a_number_is_neither_the_highest_nor_the_lowest(value):
     found = document(cells, values={"cell0": value, "cell19": value})
     named = [cell for cell, place in looks(found, "c").items() if place is not None]
     assert named == ["cell1", "cell2", "cell3", "cell18"]
+
+
+def test_a_cell_looks_the_same_on_every_corpus():
+    found = document(["a", "b", "c"])
+    other = document(["c", "a"])["headline"]["means"]
+    found["headline"]["means"] += [row | {"corpus": "d"} for row in other]
+    assert looks(found, "d") == {"c": looks(found, "c")["c"], "a": looks(found, "c")["a"]}
