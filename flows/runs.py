@@ -80,7 +80,7 @@ class Run:
             "settings_hash": content_id(text),
             "outcome": self.outcome if ended else "running",
             "snapshot_id": self.snapshot_id,
-            "counters": json.dumps(self.counters, sort_keys=True) if ended else None,
+            "counters": json.dumps(self.counters, sort_keys=True) if ended or self.counters else None,
             "seconds": self.seconds if ended else None,
         }
         self.lake.journal(RUNS, RUNS.rows([row]))
@@ -95,9 +95,15 @@ def _public(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 @contextmanager
-def run_of(lake: Lake, flow: str, settings: Mapping[str, object]) -> Iterator[Run]:
-    """Journal the start and the end of a run, whatever ends it."""
-    run = Run(lake, flow, settings)
+def run_of(
+    lake: Lake, flow: str, settings: Mapping[str, object], *, counters: Mapping[str, object] | None = None
+) -> Iterator[Run]:
+    """Journal the start and the end of a run, whatever ends it.
+
+    Args:
+        counters: what is known at the start already, and stands in the journal even if the run is killed.
+    """
+    run = Run(lake, flow, settings, counters=counters or {})
     run.journal("started")
     try:
         yield run

@@ -80,7 +80,9 @@ def run_study(settings: StudySettings) -> dict[str, object]:
     """
     study = settings.chosen()
     lake = open_lake(settings.lake)
-    with run_of(lake, "study", asdict(settings)) as run:
+    # What is run, whatever becomes of its file, and of the run: a report is of this.
+    text = {"study": study_path(settings.study).read_text(encoding="utf-8")}
+    with run_of(lake, "study", asdict(settings), counters=text) as run:
         snapshot = lake.snapshot(settings.at)
         brought = _bring(lake, snapshot, study, run, settings)
         with run.timed("score"):
@@ -120,8 +122,7 @@ def run_study(settings: StudySettings) -> dict[str, object]:
                 judge.name: asdict(judge) | {"prompts": [content_id(prompt(name)) for name in judge_prompts(judge)]}
                 for judge in study.judges
             },
-            # What was run, whatever becomes of its file: a report is of this.
-            "study": study_path(settings.study).read_text(encoding="utf-8"),
+            **text,
         }
         publish_artifact("study-summary", rows=[{key: str(value) for key, value in made.items()}])
     check_failed_calls(made, brought.failures, allowed=settings.allow_dead_records)

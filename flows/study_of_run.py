@@ -21,12 +21,15 @@ def study_of_run(lake: Lake, run_id: str) -> Study:
         NotFoundError: the journal holds no such run, or not what it ran.
     """
     files = [str(lake.table_path("runs") / path) for path in lake.newest_files(RUNS)]
-    where = (pc.field("run_id") == run_id) & (pc.field("event") == "ended")
-    rows = pq.read_table(files, columns=["settings", "counters"], filters=where).to_pylist() if files else []
+    where = pc.field("run_id") == run_id
+    found = pq.read_table(files, columns=["event", "settings", "counters"], filters=where) if files else None
+    # 'ended' before 'started', which is all that there is of a run that was killed after it had published.
+    rows = found.sort_by("event").to_pylist() if found is not None else []
     counters = json.loads(rows[0]["counters"] or "{}") if rows else {}
     if "study" not in counters:
         raise NotFoundError(
-            f"run={run_id!r}: the journal does not hold the study that it ran", hint="memlake study run STUDY"
+            f"run={run_id!r}: the journal does not hold the study that it ran, as of runs of older versions",
+            hint="memlake study run STUDY; what models said replays from the cache",
         )
     settings = json.loads(rows[0]["settings"])
     chosen = StudySettings(

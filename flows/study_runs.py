@@ -233,6 +233,7 @@ def same_cells(study: Study, cells: pa.Table) -> set[tuple[str, str]]:
 
 
 def _is_same(declared: Row, held: Row) -> bool:
+    held = {"reader": None, **held}  # runs of before there were readers do not name one
     for settings in (declared, held):
         if settings["reader"] and "provider" in settings["reader"]:
             settings["reader"]["provider"] = ""

@@ -1,16 +1,23 @@
 """Published numbers beside ours: only where both count the same thing."""
 
+import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from sample_chats import conversation, write_conversations
 
 import flows.study_runs
 from flows.ingest import ingest
+from flows.runs import Run
 from flows.settings import IngestSettings
 from flows.study import StudySettings, run_study
-from flows.study_runs import means
-from transforms.study.parse import read_study
+from flows.study_of_run import study_of_run
+from flows.study_runs import means, same_cells
+from transforms.errors import NotFoundError
+from transforms.lake.lake import open_lake
+from transforms.study.cells import cell_rows
+from transforms.study.parse import parse_study, read_study
 
 STUDY = """
 name = "known"
@@ -97,3 +104,24 @@ def test_a_run_on_another_corpus_has_no_published_numbers(published):
 def test_numbers_of_other_labels_stand_beside_those(published):
     (line,) = published(STUDY.replace('"official"', '"corrected"'))
     assert line["label_set"] == "corrected"
+
+
+def test_a_run_killed_after_it_had_published_is_still_known_by_what_it_ran(lake: str, tmp_path: Path, monkeypatch):
+    journal = Run.journal
+    monkeypatch.setattr(Run, "journal", lambda self, event: journal(self, event) if event == "started" else None)
+    made = run_study(StudySettings(lake, str(Path(lake).parent / "known.toml"), corpus=("d",)))
+    study = study_of_run(open_lake(lake), str(made["run_id"]))
+    assert ([cell.name for cell in study.cells], [corpus.name for corpus in study.corpora]) == (["turns"], ["d"])
+    with pytest.raises(NotFoundError, match="the journal does not hold the study that it ran"):
+        study_of_run(open_lake(lake), "nobody")
+
+
+def test_a_cell_of_before_there_were_readers_is_the_one_without_a_reader():
+    study = parse_study(STUDY, source="s")
+    rows = cell_rows(study, study.corpora[0], run_id="r", read_snapshot_id="s")
+    settings = json.loads(rows["settings"][0].as_py())
+    del settings["reader"]
+    old = pa.table({"corpus": ["c"], "cell": ["turns"], "settings": [json.dumps(settings)]})
+    assert same_cells(study, old) == {("c", "turns")}
+    other = pa.table({"corpus": ["c"], "cell": ["turns"], "settings": [json.dumps(settings | {"depth": 3})]})
+    assert same_cells(study, other) == set()

@@ -75,6 +75,10 @@ class PartitionWriter:
         """Add rows that are all of this partition."""
         if rows.num_rows == 0:
             return
+        for column in self.table.stored_schema:
+            # Rows of a file of before a column came, which are written again.
+            if column.name not in rows.column_names and b"later" in (column.metadata or {}):
+                rows = rows.append_column(column, pa.nulls(rows.num_rows, column.type))
         self._held.append(rows.select(self.table.stored_schema.names))
         self._held_bytes += rows.nbytes
         if self._held_bytes >= ROW_GROUP_BYTES:

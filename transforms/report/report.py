@@ -26,7 +26,7 @@ _SPREAD = ("sd_extraction", "sd_reader", "sd_judge", "var_question", "var_extrac
 
 _CELLS = "select * from cells where run_id = $run_id"
 _STATISTICS = "select * from statistics where run_id = $run_id"
-_RUN = "select * from runs where run_id = $run_id and event = 'ended' limit 1"
+_RUN = "select * from runs where run_id = $run_id order by event limit 1"
 _TOKENS = """
 select corpus, cell, cutoff_kind, cutoff, avg(tokens) from contexts where run_id = $run_id
 group by corpus, cell, cutoff_kind, cutoff
