@@ -18,7 +18,7 @@ from transforms.lake.publish import publish_files
 from transforms.lake.snapshot import Snapshot
 from transforms.llm.calls import paid
 from transforms.llm.prompting import prompt
-from transforms.study.parse import read_study
+from transforms.study.parse import parse_study, read_study, study_text
 from transforms.study.study import Study
 
 
@@ -78,11 +78,12 @@ def run_study(settings: StudySettings) -> dict[str, object]:
         LakeConflictError: a conversation was forgotten while it was read; nothing was published.
         TooManyDeadLettersError: published, and more answers or verdicts failed than is allowed.
     """
-    study = settings.chosen()
+    path = study_path(settings.study)
+    text = study_text(path)
+    study = settings.applied(parse_study(text, source=str(path)))
     lake = open_lake(settings.lake)
     # What is run, whatever becomes of its file, and of the run: a report is of this.
-    text = {"study": study_path(settings.study).read_text(encoding="utf-8")}
-    with run_of(lake, "study", asdict(settings), counters=text) as run:
+    with run_of(lake, "study", asdict(settings), counters={"study": text}) as run:
         snapshot = lake.snapshot(settings.at)
         brought = _bring(lake, snapshot, study, run, settings)
         with run.timed("score"):
@@ -122,7 +123,7 @@ def run_study(settings: StudySettings) -> dict[str, object]:
                 judge.name: asdict(judge) | {"prompts": [content_id(prompt(name)) for name in judge_prompts(judge)]}
                 for judge in study.judges
             },
-            **text,
+            "study": text,
         }
         publish_artifact("study-summary", rows=[{key: str(value) for key, value in made.items()}])
     check_failed_calls(made, brought.failures, allowed=settings.allow_dead_records)

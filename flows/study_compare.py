@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flows.study_runs import Row, find_run, runs_of
+from flows.study_runs import CELLS, Row, find_run, runs_of
 from schemas import JUDGEMENTS, SCORES
 from transforms.errors import NotFoundError, UsageError
 from transforms.lake.connect import bare_connection, connect
@@ -49,7 +49,7 @@ def compare_runs(uri: str, at: str, a: str, b: str, *, metric: str | None = None
         scores = [
             _scores(connection.sql(_SCORES, params={"run_id": side.run_id}).to_arrow_table(), side) for side in sides
         ]
-        cells = [connection.execute(_CELLS, {"run_id": side.run_id}).fetchall() for side in sides]
+        cells = [connection.execute(f"{CELLS} order by corpus", {"run_id": side.run_id}).fetchall() for side in sides]
     changed = _changed(lake, sides)
     scores = _in_common([_without(rows, changed) for rows in scores])
     pairs = _pairs(sides, scores)
@@ -196,7 +196,6 @@ def _renamed(rows: pa.Table, cell: str, name: str) -> pa.Table:
     return chosen
 
 
-_CELLS = "select cell, corpus, settings from cells where run_id = $run_id order by corpus"
 _REWORDED = """
 select before.corpus, before.question_id, before.label_set
 from before

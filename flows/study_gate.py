@@ -6,15 +6,13 @@ from typing import Any
 
 from flows.study import find_study
 from flows.study_of_run import study_of_run
-from flows.study_runs import Row, find_run, runs_of, same_cells
+from flows.study_runs import CELLS, Row, find_run, runs_of, same_cells
 from transforms.answer.spec import JudgeSpec
 from transforms.errors import GateError, UsageError
 from transforms.lake.connect import connect
 from transforms.lake.lake import open_lake
 from transforms.score.evaluate import summary
 from transforms.study.study import Gate, Study, StudyCorpus
-
-_CELLS = "select cell, corpus, settings from cells where run_id = $run_id"
 
 
 def gate_study(uri: str, at: str, name: str, *, run_id: str | None = None) -> dict[str, object]:
@@ -40,7 +38,7 @@ def gate_study(uri: str, at: str, name: str, *, run_id: str | None = None) -> di
         )
     with connect(open_lake(uri), at) as connection:
         rows = summary(connection, run["run_id"]).to_pylist()
-        cells = connection.sql(_CELLS, params={"run_id": run["run_id"]}).to_arrow_table()
+        cells = connection.sql(CELLS, params={"run_id": run["run_id"]}).to_arrow_table()
     same, ran = same_cells(study, cells), study_of_run(open_lake(uri), run["run_id"])
     gates = [_checked(study, ran, gate, rows, same) for gate in study.gates]
     failed = [gate for gate in gates if not gate["passed"]]

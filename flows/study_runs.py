@@ -35,7 +35,7 @@ _LAST = ("n", "excluded")
 _COMPARED = ("corpus", "cell", "metric", "cutoff_kind", "cutoff", "label_set", "judge")
 
 
-_CELLS = "select cell, corpus, settings from cells where run_id = $run_id"
+CELLS = "select cell, corpus, settings from cells where run_id = $run_id"
 # What was asked stands in the journal of runs, which nothing takes rows out of.
 _QUESTIONS = """
 select
@@ -120,7 +120,7 @@ def means(uri: str, at: str, run_id: str | None, *, by: str | None = None) -> Me
     run = find_run(runs_of(uri, at), run_id)
     with connect(open_lake(uri), at) as connection:
         found = summary(connection, run["run_id"])
-        cells = connection.sql(_CELLS, params={"run_id": run["run_id"]}).to_arrow_table()
+        cells = connection.sql(CELLS, params={"run_id": run["run_id"]}).to_arrow_table()
         asked, scored = connection.execute(_QUESTIONS, {"run_id": run["run_id"]}).fetchall()[0]
         empty = connection.sql(EMPTY_CONTEXTS, params={"run_id": run["run_id"]}).to_arrow_table().to_pylist()
     overall = pc.is_null(found["category"])

@@ -200,8 +200,7 @@ def score_study(lake: Lake, snapshot: Snapshot, study: Study, run: Run, brought:
         excluded = dict(connection.execute(_EXCLUDED).fetchall())
         empty = connection.sql(EMPTY_CONTEXTS, params={"run_id": run.run_id}).to_arrow_table().to_pylist()
         judgements = connection.table("judgements").to_arrow_table().cast(TABLES["judgements"].schema)
-        seconds = {f"{corpus}/{cell}": value for (corpus, cell), value in brought.seconds.items()}
-        costs = costs_of(connection, run.run_id, study, seconds=seconds)
+        costs = costs_of(connection, run.run_id, study, seconds=brought.seconds)
     stager = Stager(lake.root)
     stager.write(TABLES["scores"], made.scores)
     stager.write(TABLES["losses"], made.losses)

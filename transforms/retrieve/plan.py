@@ -101,26 +101,6 @@ class Plan:
         return frozenset[str]().union(*(step.reads for step in self.steps))
 
     @property
-    def needs_provenance(self) -> bool:
-        """Whether the store must know the turns behind each unit."""
-        return "provenance" in self.reads
-
-    @property
-    def needs_turns(self) -> bool:
-        """Whether the store must hold the conversation itself."""
-        return "turns" in self.reads
-
-    @property
-    def needs_links(self) -> bool:
-        """Whether the store must hold the links between units."""
-        return "links" in self.reads
-
-    @property
-    def needs_evidence(self) -> bool:
-        """Whether the gold turns of the questions must be there."""
-        return "evidence" in self.reads
-
-    @property
     def label_sets(self) -> tuple[str, ...]:
         """Whose gold turns it looks for."""
         return tuple(step.label_set for step in self.steps if isinstance(step, SeedGold))

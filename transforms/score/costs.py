@@ -4,7 +4,6 @@ Every price is that of the request when it was really sent, whatever the cache h
 apart: it is no part of a memory. A dollar that nobody knows is null, with a note.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 
 import duckdb
@@ -34,11 +33,13 @@ AMORTISED_OVER = (1, 10, 100, 1000)
 _SHARED = "journal prices of the runs that wrote it, by the tokens of its pieces; embedding by characters"
 _AT = ("corpus", "cell", "cutoff_kind", "cutoff")
 
-_TIMINGS = "select max(counters) from runs where run_id = $run_id and event = 'ended'"
-
 
 def costs_of(
-    connection: duckdb.DuckDBPyConnection, run_id: str, study: Study, *, seconds: Mapping[str, float] | None = None
+    connection: duckdb.DuckDBPyConnection,
+    run_id: str,
+    study: Study,
+    *,
+    seconds: Mapping[tuple[str, str], float] | None = None,
 ) -> pa.Table:
     """Rows of STATISTICS whose statistic is a cost, in the order of their key.
 
@@ -51,7 +52,7 @@ def costs_of(
     Args:
         connection: every table of the schemas by its name, with the views of sql/; the run's cells, contexts, answers,
             judgements and scores, and the stored calls, runs, extractions, representations, units and conversations.
-        seconds: by cell, where the run has not journalled its timings yet.
+        seconds: by corpus and cell, of searching.
     """
     tables = {
         file.name: connection.sql(file.text, params={"run_id": run_id}).to_arrow_table() for file in sql_files("costs")
@@ -69,7 +70,7 @@ def costs_of(
             *_correct_rows(tables, corpora),
             *_judge_rows(tables["judged"], corpora),
             *_write_rows(tables["written"], corpora),
-            *_seconds_rows(seconds if seconds is not None else _timings(connection, run_id)),
+            *_seconds_rows(seconds or {}),
         ]
     return table_of(row | {"run_id": run_id} for row in rows)
 
@@ -216,21 +217,14 @@ def _write_rows(written: pa.Table, corpora: Mapping[str, AskedCorpus]) -> Iterat
             )
 
 
-def _seconds_rows(seconds: Mapping[str, float]) -> Iterator[dict[str, object]]:
-    for cell, value in sorted(seconds.items()):
+def _seconds_rows(seconds: Mapping[tuple[str, str], float]) -> Iterator[dict[str, object]]:
+    for (corpus, cell), value in sorted(seconds.items()):
         yield row_of(
             statistic="seconds_local",
+            corpus=corpus,
             cell_a=cell,
             cutoff_kind="none",
             slice="all",
             value=value,
-            method="wall-clock seconds that the run spent on the cell, all corpora",
+            method="wall-clock seconds that the run spent on searching the cell on the corpus",
         )
-
-
-def _timings(connection: duckdb.DuckDBPyConnection, run_id: str) -> dict[str, float]:
-    """Seconds by cell as the journal has them: {"timings": {"cells": {CELL: seconds}}}; none where it has none."""
-    counters = connection.execute(_TIMINGS, {"run_id": run_id}).fetchall()[0][0]
-    timings = json.loads(counters).get("timings", {}) if counters else {}
-    cells = timings.get("cells", {}) if isinstance(timings, dict) else {}
-    return {str(cell): float(value) for cell, value in cells.items()}

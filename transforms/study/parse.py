@@ -28,13 +28,22 @@ def read_study(path: Path) -> Study:
         NotFoundError: there is no such file.
         UsageError: it is no TOML, or not a study.
     """
+    return parse_study(study_text(path), source=str(path))
+
+
+def study_text(path: Path) -> str:
+    """The text of a study's file.
+
+    Raises:
+        NotFoundError: there is no such file.
+        UsageError: it is no UTF-8 text.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise NotFoundError(f"study={str(path)!r} cannot be read: {error.strerror}", hint="memlake study ls") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"study={str(path)!r} is not UTF-8 text: {error}", hint="save it as UTF-8") from error
-    return parse_study(text, source=str(path))
 
 
 def parse_study(text: str, *, source: str) -> Study:

@@ -105,6 +105,9 @@ def test_the_latest_run_is_shown_with_its_headline_losses_and_lost_words(made):
     notes = str(found["browser"]["representations"].index("notes"))
     assert [turn["text"][start:end] for start, end in turn["stored"][notes]["lost"]] == ["4470"]
     assert "turns against notes" in page(found)
+    seconds = {row["cell"]: row["costs"].get("seconds_local") for row in found["costs"]["cells"]}
+    assert seconds.keys() == {"turns", "notes"}
+    assert all(one and one["value"] > 0 for one in seconds.values())
 
 
 def test_a_conversation_that_was_forgotten_is_shown_at_no_snapshot(made, tmp_path):

@@ -44,7 +44,6 @@ def test_a_plan_says_which_tables_it_reads_beside_units():
     ]  # fmt: skip
     plan = parse_plan("p", steps)
     assert plan.reads == {"provenance", "turns", "links"}
-    assert (plan.needs_links, plan.needs_turns, plan.needs_provenance, plan.needs_evidence) == (True, True, True, False)
     assert (plan.expand.relations, plan.only_new, plan.swap.seed) == (("similar",), "turns", 0)
     assert parse_plan("p", plan.tables()) == plan
     assert not parse_plan("p", [seed, {"step": "filter", "kinds": ["chunk"]}, rank, pack]).reads

@@ -1,6 +1,5 @@
 """Costs of a run of two cells whose every call is known: chunks that no model wrote, and artifacts that one did."""
 
-import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -236,11 +235,11 @@ def test_embedding_over_http_is_shared_by_the_characters_of_keys():
     assert found["usd_write", "artifacts"]["value"] == pytest.approx(0.04 + 0.002)
 
 
-def test_seconds_come_from_the_journal_or_from_the_caller():
-    counters = json.dumps({"timings": {"cells": {"chunks": 1.5}}})
-    runs = rows_of(RUNS, [{"run_id": "r", "event": "ended", "settings": "{}", "counters": counters}])
-    assert costs(tables_of([], runs=runs))["seconds_local", "chunks"]["value"] == 1.5
-    assert costs(tables_of([]), seconds={"artifacts": 2.0})["seconds_local", "artifacts"]["value"] == 2.0
+def test_seconds_are_of_a_cell_on_a_corpus():
+    with connection_of(**tables_of([])) as connection:
+        made = costs_of(connection, "r", study(), seconds={("c", "chunks"): 1.5, ("d", "chunks"): 2.0}).to_pylist()
+    found = {(row["corpus"], row["cell_a"]): row["value"] for row in made if row["statistic"] == "seconds_local"}
+    assert found == {("c", "chunks"): 1.5, ("d", "chunks"): 2.0}
 
 
 def test_the_order_of_rows_changes_no_bit():
