@@ -8,7 +8,7 @@ READY := .venv/.ready
 MODELS := .venv/.models
 PRISM := .tools/prism
 BEAM_GO := v2.77.0
-CHECKED := schemas transforms flows tests infra memlake.py
+CHECKED := memlake/__init__.py schemas transforms flows tests infra
 
 help:  ## say what each target does
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10

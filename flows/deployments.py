@@ -2,9 +2,9 @@
 
 from prefect import flow
 
-from flows import ingest as ingestion
-from flows import represent as representation
-from flows.settings import IngestSettings, RepresentSettings
+from memlake.flows import ingest as ingestion
+from memlake.flows import represent as representation
+from memlake.flows.run.settings import IngestSettings, RepresentSettings
 
 
 @flow(name="ingest", persist_result=False)

@@ -2,12 +2,12 @@
 
 from dataclasses import asdict
 
-from flows.jobs import StageJob
-from flows.landing import Landing, models_for, seed_of, wanted_of
-from flows.runs import finish, run_of
-from flows.settings import EmbedSettings
-from flows.stored import check_representations, stored_shards
-from transforms.lake.lake import open_lake
+from memlake.flows.run.jobs import StageJob
+from memlake.flows.run.landing import Landing, models_for, seed_of, wanted_of
+from memlake.flows.run.record import finish, run_of
+from memlake.flows.run.settings import EmbedSettings
+from memlake.transforms.lake.query.stored_shards import check_representations, stored_shards
+from memlake.transforms.lake.storage.lake import open_lake
 
 
 def embed(settings: EmbedSettings) -> dict[str, object]:

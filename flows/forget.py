@@ -2,10 +2,10 @@
 
 from dataclasses import asdict, dataclass
 
-from flows.runs import run_of
-from transforms.lake.audit import auditor
-from transforms.lake.lake import open_lake
-from transforms.lake.publish import forget as publish_without
+from memlake.flows.run.record import run_of
+from memlake.transforms.lake.commit.audit import auditor
+from memlake.transforms.lake.commit.publish import forget as publish_without
+from memlake.transforms.lake.storage.lake import open_lake
 
 
 @dataclass(frozen=True)

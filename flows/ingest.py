@@ -4,18 +4,18 @@ from dataclasses import asdict
 
 import pyarrow as pa
 
-from flows.adapter import step
-from flows.jobs import GatherJob, StageJob
-from flows.landing import ATTEMPTS, Landing, models_for, seed_of, wanted_of
-from flows.planning import Plan, forget_gathered, plan_buckets, plan_files, read_only
-from flows.runs import check_dead_letters, finish, run_of
-from flows.settings import IngestSettings
-from transforms.errors import LakeConflictError
-from transforms.ids import check_name
-from transforms.lake.lake import Lake, open_lake
-from transforms.lake.manifest import dead_rows
-from transforms.lake.snapshot import Snapshot
-from transforms.shard import Shard
+from memlake.flows.run.adapter import step
+from memlake.flows.run.jobs import GatherJob, StageJob
+from memlake.flows.run.landing import ATTEMPTS, Landing, models_for, seed_of, wanted_of
+from memlake.flows.run.planning import IngestPlan, forget_gathered, plan_buckets, plan_files, read_only
+from memlake.flows.run.record import check_dead_letters, finish, run_of
+from memlake.flows.run.settings import IngestSettings
+from memlake.transforms.base.errors import LakeConflictError
+from memlake.transforms.base.ids import check_name
+from memlake.transforms.base.shard import Shard
+from memlake.transforms.lake.stage.manifest import dead_rows
+from memlake.transforms.lake.storage.lake import Lake, open_lake
+from memlake.transforms.lake.storage.snapshot import Snapshot
 
 
 def ingest(settings: IngestSettings) -> dict[str, object]:
@@ -58,7 +58,7 @@ def ingest(settings: IngestSettings) -> dict[str, object]:
 
 
 def _gather(
-    lake: Lake, plan: Plan, seed: str, settings: IngestSettings, run_id: str, gathered: list[str], *, first: int
+    lake: Lake, plan: IngestPlan, seed: str, settings: IngestSettings, run_id: str, gathered: list[str], *, first: int
 ) -> tuple[list[Shard], list[pa.Table]]:
     """Run the first job for formats that spread a conversation over lines and files; nothing when there are none.
 

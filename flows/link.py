@@ -4,19 +4,19 @@ from dataclasses import asdict, dataclass, field
 
 import pyarrow.compute as pc
 
-from flows.jobs import StageJob
-from flows.landing import Landing, seed_of
-from flows.runs import finish, run_of
-from flows.settings import PipelineSettings
-from flows.stored import check_representations, stored_shards
-from schemas.vectors import vectors_table
-from transforms.embed.catalogue import check_embedder
-from transforms.lake.known import Known
-from transforms.lake.lake import open_lake
-from transforms.lake.snapshot import Snapshot
-from transforms.link.batches import LinkWish, not_embedded
-from transforms.link.similar import LinkSettings
-from transforms.represent.batches import Wanted
+from memlake.flows.run.jobs import StageJob
+from memlake.flows.run.landing import Landing, seed_of
+from memlake.flows.run.record import finish, run_of
+from memlake.flows.run.settings import PipelineSettings
+from memlake.schemas.vectors import vectors_table
+from memlake.transforms.embed.catalogue import check_embedder
+from memlake.transforms.lake.query.stored_shards import check_representations, stored_shards
+from memlake.transforms.lake.storage.base_parts import BaseParts
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.lake.storage.snapshot import Snapshot
+from memlake.transforms.link.batches import LinkWish, not_embedded
+from memlake.transforms.link.similar import LinkSettings
+from memlake.transforms.represent.batches import BuildSpec
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def link(settings: LinkRunSettings) -> dict[str, object]:
         for name in chosen:
             _check_embedded(base, settings.corpus, name, settings.embedder)
         wish = LinkWish(settings.embedder, settings.links)
-        wanted = Wanted(Known(str(lake.root), base.snapshot_id, settings.corpus), ())
+        wanted = BuildSpec(BaseParts(str(lake.root), base.snapshot_id, settings.corpus), ())
         seed = seed_of(wanted, "link", settings.embedder, settings.links.settings_hash, *chosen)
         job = StageJob(lake, wanted, run.run_id, settings.execution, links=wish)
         published, report = Landing(run, job, settings.lock_timeout_s).land(

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from transforms.errors import UsageError
-from transforms.probes.check import check
-from transforms.probes.conversation import Probes, conversation_of, tag_of
-from transforms.probes.jsonl import lines_of
-from transforms.probes.plan import MIN_TURNS, plan_of
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.probes.check import check
+from memlake.transforms.probes.conversation import Probes, conversation_of, tag_of
+from memlake.transforms.probes.jsonl import lines_of
+from memlake.transforms.probes.plan import MIN_TURNS, plan_of
 
 HINT = "memlake probes --help"
 

@@ -2,12 +2,15 @@
 
 from dataclasses import asdict
 
-from flows.jobs import StageJob
-from flows.landing import Landing, models_for, seed_of, wanted_of
-from flows.runs import check_dead_letters, finish, run_of
-from flows.settings import RepresentSettings
-from flows.stored import stored_shards
-from transforms.lake.lake import open_lake
+from memlake.flows.run.jobs import StageJob
+from memlake.flows.run.landing import Landing, models_for, seed_of, wanted_of
+from memlake.flows.run.record import check_dead_letters, finish, run_of
+from memlake.flows.run.settings import RepresentSettings
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.lake.query.stored_shards import stored_shards
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.represent.catalogue import asking
+from memlake.transforms.represent.price import price_making
 
 
 def represent(settings: RepresentSettings) -> dict[str, object]:
@@ -37,3 +40,27 @@ def represent(settings: RepresentSettings) -> dict[str, object]:
         made = finish(run, published, report)
         check_dead_letters(made, report, allow_records=settings.allow_dead_records, of="pieces")
     return made
+
+
+def price_represent(settings: RepresentSettings) -> dict[str, object]:
+    """The calls that `memlake represent` would make and their price; the document of `--plan --json`.
+
+    Raises:
+        NotFoundError: no such lake, corpus or representation.
+        UsageError: none of the representations asks a model.
+    """
+    makings = settings.makings()
+    if not any(map(asking, makings)):
+        raise UsageError(
+            f"representations={', '.join(making.name for making in makings)}: none asks a model, so none has a price",
+            hint="leave --plan out",
+        )
+    lake = open_lake(settings.lake)
+    base = lake.snapshot()
+    return {
+        "corpus": settings.corpus,
+        "snapshot_id": base.snapshot_id,
+        "representations": [
+            price_making(lake, base, settings.corpus, making, settings.models) for making in makings if asking(making)
+        ],
+    }

@@ -1,25 +1,26 @@
 """Study: the cells of a study on its corpora, answered, judged and scored, as one new snapshot."""
 
-from dataclasses import asdict, dataclass, field, replace
-from importlib import resources
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 
 import pyarrow.compute as pc
 
-from flows.adapter import publish_artifact, step
-from flows.models import ModelSettings, open_models, served_models
-from flows.runs import Run, check_failed_calls, run_of
-from flows.study_stages import Brought, answer_study, asked_of, score_study, search_study
-from transforms.answer.forms import judge_prompts
-from transforms.errors import NotFoundError
-from transforms.ids import content_id
-from transforms.lake.lake import Lake, open_lake
-from transforms.lake.publish import publish_files
-from transforms.lake.snapshot import Snapshot
-from transforms.llm.calls import paid
-from transforms.llm.prompting import prompt
-from transforms.study.parse import parse_study, read_study, study_text
-from transforms.study.study import Study
+from memlake.flows.run.adapter import publish_artifact, step
+from memlake.flows.run.config import lake_flag
+from memlake.flows.run.record import Run, check_failed_calls, run_of
+from memlake.transforms.answer.forms import judge_prompts
+from memlake.transforms.base.ids import content_id
+from memlake.transforms.embed.catalogue import served_models
+from memlake.transforms.evaluate.price import study_price
+from memlake.transforms.evaluate.stages import Brought, answer_study, asked_of, score_study, search_study
+from memlake.transforms.lake.commit.publish import publish_files
+from memlake.transforms.lake.storage.lake import Lake, open_lake
+from memlake.transforms.lake.storage.snapshot import Snapshot
+from memlake.transforms.llm.driver import ModelSettings, open_models
+from memlake.transforms.llm.prompting import prompt
+from memlake.transforms.llm.records.calls import paid
+from memlake.transforms.study.library import find_study, study_path
+from memlake.transforms.study.parse import parse_study, study_text
+from memlake.transforms.study.study import Study
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,7 @@ class StudySettings:
         Raises:
             UsageError: a setting does not fit it.
         """
-        if self.corpus:
-            study = study.on_corpora(self.corpus)
-        if self.embedder:
-            study = replace(study, embedder=self.embedder)
-        if self.reranker:
-            study = study.with_reranker(self.reranker)
-        return study.with_model(self.models.model)
+        return study.under(corpora=self.corpus, embedder=self.embedder, reranker=self.reranker, model=self.models.model)
 
 
 def run_study(settings: StudySettings) -> dict[str, object]:
@@ -87,7 +82,7 @@ def run_study(settings: StudySettings) -> dict[str, object]:
         snapshot = lake.snapshot(settings.at)
         brought = _bring(lake, snapshot, study, run, settings)
         with run.timed("score"):
-            scored = step(score_study, name="score")(lake, snapshot, study, run, brought)
+            scored = step(score_study, name="score")(lake, snapshot, study, run.run_id, brought)
         published = publish_files(
             lake,
             [*brought.files, *scored.files],
@@ -138,7 +133,7 @@ def _bring(lake: Lake, snapshot: Snapshot, study: Study, run: Run, settings: Stu
     with open_models(settings.models, lake, run.run_id, needed=bool(names), models=names) as models:
         with run.timed("search"):
             brought = step(search_study, name="search")(
-                lake, snapshot, study, run, asked, models.edge, settings.models.provider_name if names else ""
+                lake, snapshot, study, run.run_id, asked, models.edge, settings.models.provider_name if names else ""
             )
         with run.timed("answer"):
             brought = step(answer_study, name="answer")(lake, study, brought, models.edge)
@@ -147,32 +142,17 @@ def _bring(lake: Lake, snapshot: Snapshot, study: Study, run: Run, settings: Stu
     return brought
 
 
-def find_study(name: str) -> Study:
-    """A study by path, or by its name among those that come with memlake.
+def price_study(settings: StudySettings) -> dict[str, object]:
+    """What `memlake study run` would lack and ask; the document of `memlake study plan --json`.
 
     Raises:
-        NotFoundError: there is none; says which there are.
+        NotFoundError: no such lake, snapshot, study or corpus, or the corpus has no such questions.
+        UsageError: a representation that is to be made, a reader or a judge asks a model, and none is named.
     """
-    return read_study(study_path(name))
-
-
-def study_path(name: str) -> Path:
-    """Where a study stands: the path itself, or that of one that comes with memlake.
-
-    Raises:
-        NotFoundError: none of those that come with memlake is named so.
-    """
-    if name.endswith(".toml") or "/" in name:
-        return Path(name)
-    path = Path(str(resources.files("flows").joinpath("studies", f"{name}.toml")))
-    if not path.is_file():
-        raise NotFoundError(
-            f"study={name!r} is unknown; there are: {', '.join(study_names())}", hint="memlake study ls, or a path"
-        )
-    return path
-
-
-def study_names() -> list[str]:
-    """The studies that come with memlake."""
-    folder = resources.files("flows").joinpath("studies")
-    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    study = settings.chosen()
+    lake = open_lake(settings.lake)
+    priced = study_price(lake, lake.snapshot(settings.at), study, settings.models)
+    for row in priced["representations"]:
+        if "next" in row:
+            row["next"] += lake_flag(settings.lake)
+    return dict(priced)

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import schemas
-from schemas.table import Table
+from memlake import schemas
+from memlake.schemas.table import Table
 
 README = Path(__file__).parent.parent / "README.md"
 BEGIN = "<!-- tables -->"

@@ -1,29 +1,29 @@
 """What a row means. One file a table; imports nothing else of this project."""
 
-from schemas.answers import ANSWERS
-from schemas.calls import CALLS
-from schemas.cells import CELLS
-from schemas.contexts import CONTEXTS
-from schemas.conversations import CONVERSATIONS
-from schemas.dead_letters import DEAD_LETTERS
-from schemas.evidence import EVIDENCE
-from schemas.extractions import EXTRACTIONS
-from schemas.judgements import JUDGEMENTS
-from schemas.links import LINKS
-from schemas.losses import LOSSES
-from schemas.parts import PARTS
-from schemas.provenance import PROVENANCE
-from schemas.questions import QUESTIONS
-from schemas.representations import REPRESENTATIONS
-from schemas.retrievals import RETRIEVALS
-from schemas.runs import RUNS
-from schemas.scores import SCORES
-from schemas.snapshots import SNAPSHOTS
-from schemas.statistics import STATISTICS
-from schemas.table import Table
-from schemas.tags import TAGS
-from schemas.turns import TURNS
-from schemas.units import UNITS
+from memlake.schemas.answers import ANSWERS
+from memlake.schemas.calls import CALLS
+from memlake.schemas.cells import CELLS
+from memlake.schemas.contexts import CONTEXTS
+from memlake.schemas.conversations import CONVERSATIONS
+from memlake.schemas.dead_letters import DEAD_LETTERS
+from memlake.schemas.evidence import EVIDENCE
+from memlake.schemas.extractions import EXTRACTIONS
+from memlake.schemas.judgements import JUDGEMENTS
+from memlake.schemas.links import LINKS
+from memlake.schemas.losses import LOSSES
+from memlake.schemas.parts import PARTS
+from memlake.schemas.provenance import PROVENANCE
+from memlake.schemas.questions import QUESTIONS
+from memlake.schemas.representations import REPRESENTATIONS
+from memlake.schemas.retrievals import RETRIEVALS
+from memlake.schemas.runs import RUNS
+from memlake.schemas.scores import SCORES
+from memlake.schemas.snapshots import SNAPSHOTS
+from memlake.schemas.statistics import STATISTICS
+from memlake.schemas.table import Table
+from memlake.schemas.tags import TAGS
+from memlake.schemas.turns import TURNS
+from memlake.schemas.units import UNITS
 
 # In the order in which a reader meets them: the record, what is remembered, what is asked, what was found, the books.
 ALL = (

@@ -1,6 +1,6 @@
 """answers: what a reader said."""
 
-from schemas.table import BOOL, INT, STRING, Table, column
+from memlake.schemas.table import BOOL, INT, STRING, Table, column
 
 ANSWERS = Table(
     name="answers",

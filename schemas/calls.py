@@ -1,6 +1,6 @@
 """calls: requests to language models."""
 
-from schemas.table import BOOL, FLOAT, INT, STRING, TIME, Table, column
+from memlake.schemas.table import BOOL, FLOAT, INT, STRING, TIME, Table, column
 
 CALLS = Table(
     name="calls",

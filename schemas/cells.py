@@ -1,6 +1,6 @@
 """cells: what a study compares."""
 
-from schemas.table import STRING, STRINGS, Table, column
+from memlake.schemas.table import STRING, STRINGS, Table, column
 
 CELLS = Table(
     name="cells",

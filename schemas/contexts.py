@@ -1,6 +1,6 @@
 """contexts: what the reader would see."""
 
-from schemas.table import FLOAT, INT, STRING, STRINGS, Table, column
+from memlake.schemas.table import FLOAT, INT, STRING, STRINGS, Table, column
 
 CONTEXTS = Table(
     name="contexts",

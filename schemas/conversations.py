@@ -1,6 +1,6 @@
 """conversations: what was read, one row a conversation."""
 
-from schemas.table import INT, STRING, TIME, Table, column
+from memlake.schemas.table import INT, STRING, TIME, Table, column
 
 CONVERSATIONS = Table(
     name="conversations",

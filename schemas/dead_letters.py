@@ -1,6 +1,6 @@
 """dead_letters: what could not be processed, and why."""
 
-from schemas.table import INT, STRING, TIME, Table, column
+from memlake.schemas.table import INT, STRING, TIME, Table, column
 
 DEAD_LETTERS = Table(
     name="dead_letters",

@@ -1,6 +1,6 @@
 """evidence: the gold turns of the questions."""
 
-from schemas.table import INT, STRING, Table, column
+from memlake.schemas.table import INT, STRING, Table, column
 
 EVIDENCE = Table(
     name="evidence",

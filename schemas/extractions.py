@@ -1,6 +1,6 @@
 """extractions: what came of every piece of a conversation that a model was asked to represent."""
 
-from schemas.table import INT, STRING, Table, column
+from memlake.schemas.table import INT, STRING, Table, column
 
 EXTRACTIONS = Table(
     name="extractions",

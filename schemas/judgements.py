@@ -1,6 +1,6 @@
 """judgements: verdicts on answers."""
 
-from schemas.table import BOOL, INT, STRING, Table, column
+from memlake.schemas.table import BOOL, INT, STRING, Table, column
 
 JUDGEMENTS = Table(
     name="judgements",

@@ -1,6 +1,6 @@
 """links: typed edges between units."""
 
-from schemas.table import FLOAT, STRING, Table, column
+from memlake.schemas.table import FLOAT, STRING, Table, column
 
 LINKS = Table(
     name="links",

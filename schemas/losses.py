@@ -1,7 +1,7 @@
 """losses: where each wrong answer was lost."""
 
-from schemas.judgements import JUDGEMENTS
-from schemas.table import BOOL, STRING, Table, column
+from memlake.schemas.judgements import JUDGEMENTS
+from memlake.schemas.table import BOOL, STRING, Table, column
 
 LOSSES = Table(
     name="losses",

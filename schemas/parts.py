@@ -1,6 +1,6 @@
 """parts: the unit of change, so that what did not change is neither read again nor embedded again."""
 
-from schemas.table import INT, STRING, Table, column
+from memlake.schemas.table import INT, STRING, Table, column
 
 PARTS = Table(
     name="parts",

@@ -1,6 +1,6 @@
 """provenance: where a unit came from, one row a turn that it touches."""
 
-from schemas.table import BOOL, INT, STRING, Table, column
+from memlake.schemas.table import BOOL, INT, STRING, Table, column
 
 PROVENANCE = Table(
     name="provenance",

@@ -1,6 +1,6 @@
 """questions: what a benchmark asks."""
 
-from schemas.table import BOOL, INT, STRING, STRINGS, TIME, Table, column
+from memlake.schemas.table import BOOL, INT, STRING, STRINGS, TIME, Table, column
 
 QUESTIONS = Table(
     name="questions",

@@ -1,6 +1,6 @@
 """representations: the named ways to make units."""
 
-from schemas.table import INT, STRING, Table, column
+from memlake.schemas.table import INT, STRING, Table, column
 
 REPRESENTATIONS = Table(
     name="representations",

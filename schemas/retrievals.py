@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from schemas.table import INT, STRING, Table, column
+from memlake.schemas.table import INT, STRING, Table, column
 
 RETRIEVALS = Table(
     name="retrievals",

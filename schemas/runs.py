@@ -1,6 +1,6 @@
 """runs: what was executed."""
 
-from schemas.table import FLOAT, STRING, TIME, Table, column
+from memlake.schemas.table import FLOAT, STRING, TIME, Table, column
 
 RUNS = Table(
     name="runs",

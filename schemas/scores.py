@@ -1,6 +1,6 @@
 """scores: the value of a metric for one question."""
 
-from schemas.table import FLOAT, INT, STRING, Table, column
+from memlake.schemas.table import FLOAT, INT, STRING, Table, column
 
 SCORES = Table(
     name="scores",

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from schemas.table import INT, STRING, TIME, Table, column
+from memlake.schemas.table import INT, STRING, TIME, Table, column
 
 PIN = pa.struct(
     [

@@ -1,6 +1,6 @@
 """statistics: what the scores of a run say, with intervals and tests."""
 
-from schemas.table import FLOAT, INT, STRING, Table, column
+from memlake.schemas.table import FLOAT, INT, STRING, Table, column
 
 STATISTICS = Table(
     name="statistics",

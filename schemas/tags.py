@@ -1,6 +1,6 @@
 """tags: names that people give to snapshots."""
 
-from schemas.table import STRING, TIME, Table, column
+from memlake.schemas.table import STRING, TIME, Table, column
 
 TAGS = Table(
     name="tags",

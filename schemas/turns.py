@@ -1,6 +1,6 @@
 """turns: the record itself, one row a message."""
 
-from schemas.table import BOOL, INT, STRING, TIME, Table, column
+from memlake.schemas.table import BOOL, INT, STRING, TIME, Table, column
 
 TURNS = Table(
     name="turns",

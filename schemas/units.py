@@ -1,6 +1,6 @@
 """units: what a representation remembers, one row an item."""
 
-from schemas.table import INT, STRING, TIME, Table, column
+from memlake.schemas.table import INT, STRING, TIME, Table, column
 
 UNITS = Table(
     name="units",

@@ -5,7 +5,7 @@ from hashlib import blake2b
 
 import pyarrow as pa
 
-from schemas.table import STRING, column
+from memlake.schemas.table import STRING, column
 
 # Declares the key, without which two handles that upsert the same row leave it twice (lancedb#3377).
 _KEY = {"lance-schema:unenforced-primary-key": "true"}

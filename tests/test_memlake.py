@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import memlake
-from flows.ingest import ingest
-from flows.settings import IngestSettings
-from transforms.lake.lake import Lake, open_lake
+from memlake.flows.ingest import ingest
+from memlake.flows.run.settings import IngestSettings
+from memlake.transforms.lake.storage.lake import Lake, open_lake
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ from types import ModuleType
 
 import pytest
 
-import schemas
-from transforms.read.conversation import DeadLetter, Source
-from transforms.read.formats import read_source
+from memlake import schemas
+from memlake.transforms.base.conversation import DeadLetter, Source
+from memlake.transforms.read.catalogue import read_source
 
 REPOSITORY = Path(__file__).parent.parent
 

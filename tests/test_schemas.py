@@ -4,9 +4,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-import schemas
-from schemas.table import Table
-from schemas.vectors import vectors_schema
+from memlake import schemas
+from memlake.schemas.table import Table
+from memlake.schemas.vectors import vectors_schema
 
 EVERY_TABLE = pytest.mark.parametrize("table", schemas.ALL, ids=lambda table: table.name)
 

@@ -1,6 +1,6 @@
-"""`python -m flows.cli` is `memlake`."""
+"""`python -m memlake.flows.cli` is `memlake`."""
 
-from flows.cli.main import main
+from memlake.flows.cli.main import main
 
 # The guard matters: processes of a Beam worker pool import this module again.
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ from types import FrameType
 
 from cyclopts import App, CycloptsError
 
-from flows.cli import output
-from flows.cli.commands import COMMANDS
-from transforms.errors import GateError, MemlakeError, TooManyDeadLettersError
+from memlake.flows.cli.catalogue import COMMANDS
+from memlake.flows.cli.printing import output
+from memlake.transforms.base.errors import GateError, MemlakeError, TooManyDeadLettersError
 
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 

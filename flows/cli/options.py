@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from flows.config import Configuration, Settings
-    from transforms.lake.lake import Lake
+    from memlake.flows.run.config import Configuration, Settings
+    from memlake.transforms.lake.storage.lake import Lake
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -97,7 +97,7 @@ class ModelFlags:
 
 def split(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """Each value of a repeated option split at its commas; None, for an option that was not given, stays None."""
-    from flows.config import split_specs
+    from memlake.flows.run.config import split_specs
 
     return None if names is None else tuple(spec for name in names for spec in split_specs(name))
 
@@ -109,7 +109,7 @@ def settings(*groups: PipelineFlags | ModelFlags, **flags: object) -> "Settings"
 
 def configuration(*groups: PipelineFlags | ModelFlags, **flags: object) -> "Configuration":
     """The effective settings under these flags, None meaning not given, and where each comes from."""
-    from flows.config import load
+    from memlake.flows.run.config import load
 
     return load(**flags, **{name: value for group in groups for name, value in asdict(group).items()})
 
@@ -120,7 +120,7 @@ def open_for_reading(lake: str | None) -> "Lake":
     Raises:
         NotFoundError: there is none at that place.
     """
-    from transforms.lake.lake import open_lake
+    from memlake.transforms.lake.storage.lake import open_lake
 
     return open_lake(settings(lake=lake).lake)
 
@@ -129,6 +129,6 @@ def run(function: Callable[[S], R], chosen: S, *, name: str, prefect: bool | Non
     """Run a flow in line or through Prefect: True and False hold whatever is configured, None means where an API is."""
     if prefect is False:
         return function(chosen)
-    from flows.adapter import run_flow
+    from memlake.flows.run.adapter import run_flow
 
     return run_flow(function, chosen, name=name, prefect=prefect, quiet=quiet)

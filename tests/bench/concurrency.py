@@ -41,10 +41,10 @@ def main() -> None:
 
 def measured(workers: int, chosen: argparse.Namespace, ideal: float) -> str:
     """One extraction in a lake of its own."""
-    from flows.ingest import ingest
-    from flows.models import ModelSettings
-    from flows.represent import represent
-    from flows.settings import IngestSettings, RepresentSettings
+    from memlake.flows.ingest import ingest
+    from memlake.flows.represent import represent
+    from memlake.flows.run.settings import IngestSettings, RepresentSettings
+    from memlake.transforms.llm.driver import ModelSettings
 
     conversations = -(-chosen.calls // PIECES_A_CONVERSATION)
     with tempfile.TemporaryDirectory() as folder, OpenAIServer(latency_s=chosen.latency) as server:

@@ -27,20 +27,19 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
 import tiny_models
 from generate import write_transcripts
 
-from flows.embed import embed
-from flows.ingest import ingest
-from flows.runners import runner
-from flows.settings import EmbedSettings, IngestSettings
-from schemas import UNITS
-from transforms.batch import PARTS_SEEN, Batch
-from transforms.embed import vectors
-from transforms.embed.beam import EmbedUnits
-from transforms.embed.catalogue import load
-from transforms.embed.embedder import encode
-from transforms.embed.memo import Memo
-from transforms.embed.parts import fingerprint
-from transforms.lake.known import Known
-from transforms.lake.lake import open_lake
+from memlake.flows.embed import embed
+from memlake.flows.ingest import ingest
+from memlake.flows.run.runners import runner
+from memlake.flows.run.settings import EmbedSettings, IngestSettings
+from memlake.schemas import UNITS
+from memlake.transforms.base.batch import PARTS_SEEN, Batch
+from memlake.transforms.embed import vectors
+from memlake.transforms.embed.beam import EmbedUnits
+from memlake.transforms.embed.catalogue import load
+from memlake.transforms.embed.embedder import encode, fingerprint
+from memlake.transforms.embed.memo import Memo
+from memlake.transforms.lake.storage.base_parts import BaseParts
+from memlake.transforms.lake.storage.lake import open_lake
 
 BATCHES: list[Batch] = []
 
@@ -83,7 +82,7 @@ def stage(name: str) -> None:
             pipeline
             | beam.Create(range(len(BATCHES)), reshuffle=False)
             | beam.Map(_batch_at).with_output_types(Batch)
-            | EmbedUnits(Known("", "", "bench"), name, fingerprint(load(name).card))
+            | EmbedUnits(BaseParts("", "", "bench"), name, fingerprint(load(name).card))
             | beam.Map(lambda batch: sum(table.num_rows for table in batch.vectors.values()))
         )
 

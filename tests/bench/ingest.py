@@ -32,9 +32,9 @@ def cell(side: str, source: Path, *, embed: bool, profile: bool) -> dict[str, fl
             began = time.perf_counter()
             plain_loop.run(source, Path(folder), model)
         else:
-            from flows.ingest import ingest
-            from flows.settings import IngestSettings
-            from transforms.embed.catalogue import load
+            from memlake.flows.ingest import ingest
+            from memlake.flows.run.settings import IngestSettings
+            from memlake.transforms.embed.catalogue import load
 
             if embed:
                 load("static")

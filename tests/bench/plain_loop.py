@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas import CONVERSATIONS, PARTS, PROVENANCE, TURNS, UNITS
-from schemas.vectors import vectors_schema
+from memlake.schemas import CONVERSATIONS, PARTS, PROVENANCE, TURNS, UNITS
+from memlake.schemas.vectors import vectors_schema
 
 SIZE, OVERLAP = 512, 100
 EMBED_ROWS = 20_000

@@ -106,14 +106,14 @@ def _product(questions, units, folder, k):
 
 
 def _ours(questions, units, folder, k):
-    from transforms.retrieve.topk import top_k
+    from memlake.transforms.retrieve.indexes.topk import top_k
 
     top_k(questions, units[:5000], k)
     return lambda: top_k(questions, units, k).index
 
 
 def _ours_streamed(questions, units, folder, k):
-    from transforms.retrieve.topk import top_k
+    from memlake.transforms.retrieve.indexes.topk import top_k
 
     top_k(questions, iter([units[:5000]]), k)
     return lambda: top_k(questions, (units[low : low + 10_000] for low in range(0, len(units), 10_000)), k).index

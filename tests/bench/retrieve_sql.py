@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 
-from schemas import ALL, CELLS, CONTEXTS, EVIDENCE, PROVENANCE, QUESTIONS, RETRIEVALS, SCORES, UNITS
+from memlake.schemas import ALL, CELLS, CONTEXTS, EVIDENCE, PROVENANCE, QUESTIONS, RETRIEVALS, SCORES, UNITS
 
 SIZES, QUICK = ("1000000",), ("100000",)
 SIDES = ("every file", "evaluate")
@@ -81,7 +81,7 @@ def _blank(field) -> str:
 
 def prepare(side: str, size: str, folder: Path, k: int) -> tuple[Callable[[], object], Callable[[object], dict]]:
     """What is timed: each file of sql/scores on its own, or all of it as a study does."""
-    from transforms.sql import sql_files
+    from memlake.transforms.base.sql import sql_files
 
     connection = duckdb.connect()
     tables = {file.stem: pq.read_table(file) for file in folder.glob("*.parquet")}
@@ -91,7 +91,7 @@ def prepare(side: str, size: str, folder: Path, k: int) -> tuple[Callable[[], ob
         for file in sql_files(group):
             connection.execute(file.text)
     if side == "evaluate":
-        from transforms.score.evaluate import evaluate
+        from memlake.transforms.score.scores import evaluate
 
         def scored():
             made = evaluate(connection, "r", unit_tokens=tables["unit_tokens"])

@@ -51,7 +51,7 @@ def prepare(side: str, size: str, folder: Path, k: int) -> tuple[Callable[[], ob
 
 def agreement(texts, questions, found, k: int, side: str) -> str:
     """How many of each answer are in the top k of all scores; ends the process where ours or bm25s's is wrong."""
-    from transforms.retrieve.lexical import LexicalIndex, LexicalSettings
+    from memlake.transforms.retrieve.indexes.lexical import LexicalIndex, LexicalSettings
 
     some = list(range(0, len(questions), 50))
     scores = LexicalIndex.build(texts, LexicalSettings()).scores([questions[place] for place in some])
@@ -67,7 +67,7 @@ def agreement(texts, questions, found, k: int, side: str) -> str:
 
 
 def _ours(texts, questions, folder, k):
-    from transforms.retrieve.lexical import LexicalIndex, LexicalSettings
+    from memlake.transforms.retrieve.indexes.lexical import LexicalIndex, LexicalSettings
 
     index = LexicalIndex.build(texts, LexicalSettings())
     index.top(questions[:70], k)
@@ -75,7 +75,7 @@ def _ours(texts, questions, folder, k):
 
 
 def _ours_in_full(texts, questions, folder, k):
-    from transforms.retrieve.lexical import LexicalIndex, LexicalSettings
+    from memlake.transforms.retrieve.indexes.lexical import LexicalIndex, LexicalSettings
 
     index = LexicalIndex.build(texts, LexicalSettings())
 

@@ -8,13 +8,13 @@ import pytest
 from lake_contents import assert_sound
 from sample_chats import conversation, write_conversations
 
-from flows.ingest import ingest
-from flows.settings import IngestSettings
-from transforms.embed.vectors import embed_units
-from transforms.errors import AuditError
-from transforms.lake.connect import connect, connect_snapshot
-from transforms.lake.lake import open_lake
-from transforms.lake.land import keep_staged
+from memlake.flows.ingest import ingest
+from memlake.flows.run.settings import IngestSettings
+from memlake.transforms.base.errors import AuditError
+from memlake.transforms.embed.vectors import embed_units
+from memlake.transforms.lake.query.connect import connect, connect_snapshot
+from memlake.transforms.lake.stage.land import keep_staged
+from memlake.transforms.lake.storage.lake import open_lake
 
 
 @pytest.fixture
@@ -52,10 +52,10 @@ def without_units_of_one(batch):
 @pytest.mark.parametrize(
     ("target", "fault", "audit"),
     [
-        ("transforms.embed.batches.embed_units", vectors_lost, "vectors"),
-        ("transforms.embed.batches.embed_units", vectors_doubled, "vectors"),
-        ("transforms.lake.bundle.keep_staged", without_turns_of_one, "rebuild"),
-        ("transforms.lake.bundle.keep_staged", without_units_of_one, "rebuild"),
+        ("memlake.transforms.embed.batches.embed_units", vectors_lost, "vectors"),
+        ("memlake.transforms.embed.batches.embed_units", vectors_doubled, "vectors"),
+        ("memlake.transforms.lake.stage.bundle.keep_staged", without_turns_of_one, "rebuild"),
+        ("memlake.transforms.lake.stage.bundle.keep_staged", without_units_of_one, "rebuild"),
     ],
 )
 def test_a_fault_of_any_stage_publishes_nothing_and_names_its_audit(wanted, monkeypatch, target, fault, audit):
@@ -78,7 +78,7 @@ def test_a_run_is_journalled_when_it_starts_and_when_it_ends_whatever_ends_it(wa
         raise RuntimeError("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("flows.landing.publish_shards", dying)
+        patch.setattr("memlake.flows.run.landing.publish_shards", dying)
         with pytest.raises(RuntimeError, match="the disk is full"):
             ingest(wanted)
     made = [ingest(wanted), ingest(wanted)]
@@ -112,7 +112,7 @@ def with_texts_cut_short(batch):
 
 def test_the_only_conversation_of_a_file_is_audited_like_any_other(tmp_path, wanted, monkeypatch):
     source = write_conversations(tmp_path / "one.jsonl", [conversation("only", 8)])
-    monkeypatch.setattr("transforms.lake.bundle.keep_staged", with_texts_cut_short)
+    monkeypatch.setattr("memlake.transforms.lake.stage.bundle.keep_staged", with_texts_cut_short)
     with pytest.raises(AuditError, match="rebuild: "):
         ingest(replace(wanted, sources=(str(source),)))
     assert open_lake(wanted.lake).snapshots().num_rows == 0

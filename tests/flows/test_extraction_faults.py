@@ -18,11 +18,11 @@ from lake_contents import assert_sound
 from openai_server import CONTENT, TRANSIENT, Faults, OpenAIServer
 from sample_chats import conversation, write_conversations
 
-from flows.ingest import ingest
-from flows.represent import represent
-from flows.settings import IngestSettings
-from transforms.lake.lake import open_lake
-from transforms.llm.model import ModelStoppedError
+from memlake.flows.ingest import ingest
+from memlake.flows.represent import represent
+from memlake.flows.run.settings import IngestSettings
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.llm.protocol.model import ModelStoppedError
 
 NAME = "artifacts-t4:granularity=turns,turns=4"
 # So many requests that every kind of fault happens, whatever the prompt's wording makes of the draws.

@@ -14,10 +14,10 @@ from lake_contents import assert_sound, digest
 from openai_server import Faults, OpenAIServer
 from sample_chats import conversation, write_conversations
 
-from flows.ingest import ingest
-from flows.represent import represent
-from flows.settings import IngestSettings
-from transforms.lake.lake import open_lake
+from memlake.flows.ingest import ingest
+from memlake.flows.represent import represent
+from memlake.flows.run.settings import IngestSettings
+from memlake.transforms.lake.storage.lake import open_lake
 
 NAME = "artifacts-t4:granularity=turns,turns=4"
 IN_FLIGHT = 8
@@ -29,9 +29,9 @@ KILLED = """
 import sys
 sys.path.append(sys.argv[1])
 from killing import kill_at
-from flows.models import ModelSettings
-from flows.represent import represent
-from flows.settings import RepresentSettings
+from memlake.transforms.llm.driver import ModelSettings
+from memlake.flows.represent import represent
+from memlake.flows.run.settings import RepresentSettings
 lake, url, name, target, nth, when = sys.argv[2:]
 kill_at(target, int(nth), when)
 models = ModelSettings(model="test-model", base_url=url, max_in_flight=8)
@@ -39,14 +39,14 @@ represent(RepresentSettings(lake, "c", (name,), models=models, embedder="none", 
 """
 POINTS = [
     ("", 25, "calls are made by two worker processes of the command"),
-    ("transforms.llm.cache.put_once", 5, "before"),
-    pytest.param("transforms.llm.cache.put_once", 20, "after", marks=pytest.mark.long),
-    ("transforms.lake.bundle.put_manifest", 1, "before"),
-    ("transforms.lake.publish.commit_table", 1, "before"),
-    ("transforms.lake.publish._append", 1, "after"),
+    ("memlake.transforms.llm.records.cache.put_once", 5, "before"),
+    pytest.param("memlake.transforms.llm.records.cache.put_once", 20, "after", marks=pytest.mark.long),
+    ("memlake.transforms.lake.stage.bundle.put_manifest", 1, "before"),
+    ("memlake.transforms.lake.commit.publish.commit_table", 1, "before"),
+    ("memlake.transforms.lake.commit.publish._append", 1, "after"),
 ]
 # From here on every reply is in the cache.
-ALL_ANSWERED = "transforms.lake.publish"
+ALL_ANSWERED = "memlake.transforms.lake.commit.publish"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def test_an_extraction_killed_anywhere_pays_at_most_what_was_in_flight_twice(
     if not target:
         flags = f"represent {NAME} --corpus c --lake {lake} --model test-model --base-url {server.url} --embedder none"
         flags += f" --max-in-flight {IN_FLIGHT} --workers 2 --no-prefect --quiet"
-        command = [sys.executable, "-m", "flows.cli", *flags.split()]
+        command = [sys.executable, "-m", "memlake.flows.cli", *flags.split()]
     with subprocess.Popen(command, start_new_session=True) as process:
         if not target:
             wait_for(lambda: held(server, nth) or process.poll() is not None)
@@ -113,7 +113,7 @@ def test_an_extraction_killed_anywhere_pays_at_most_what_was_in_flight_twice(
     wait_for(lambda: server.stats().in_flight == 0)
     first = server.stats()
     server.set(hold_after=None)
-    if when != "after" or target != "transforms.lake.publish._append":
+    if when != "after" or target != "memlake.transforms.lake.commit.publish._append":
         assert open_lake(str(lake)).snapshot().snapshot_id == old
     assert digest(lake, old) == before
     represent(asking(lake, "c", [NAME], server, shard_bytes=3_000, max_in_flight=IN_FLIGHT))

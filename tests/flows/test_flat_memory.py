@@ -10,22 +10,24 @@ import pytest
 from sample_chats import conversation, write_conversations, write_turns
 from small_tables import rows_of
 
-from flows import planning
-from flows.ingest import ingest
-from flows.planning import plan_files
-from flows.settings import IngestSettings
-from schemas import PARTS
-from transforms.embed.catalogue import load
-from transforms.lake import audit, stage
-from transforms.lake.audit import run_audits
-from transforms.lake.known import Known
-from transforms.lake.lake import open_lake
-from transforms.read import batches
-from transforms.read.batches import read_batches
-from transforms.read.conversation import ReadOptions
-from transforms.retrieve import cell, corpus
-from transforms.retrieve.corpus import questions_of, search_corpus
-from transforms.study.parse import parse_study
+from memlake.flows.ingest import ingest
+from memlake.flows.run import planning
+from memlake.flows.run.planning import plan_files
+from memlake.flows.run.settings import IngestSettings
+from memlake.schemas import PARTS
+from memlake.transforms.base.conversation import ReadOptions
+from memlake.transforms.embed.catalogue import load
+from memlake.transforms.evaluate import corpus
+from memlake.transforms.evaluate.corpus import questions_of, search_corpus
+from memlake.transforms.lake.commit import audit
+from memlake.transforms.lake.commit.audit import run_audits
+from memlake.transforms.lake.storage import files as stage
+from memlake.transforms.lake.storage.base_parts import BaseParts
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.read import batches
+from memlake.transforms.read.batches import read_batches
+from memlake.transforms.retrieve import cell
+from memlake.transforms.study.parse import parse_study
 
 
 def test_no_limit_is_larger_than_a_small_machine_holds():
@@ -53,7 +55,7 @@ def test_a_batch_ends_when_it_is_full(wanted, monkeypatch, chars, conversations)
     monkeypatch.setattr(batches, "BATCH_CHARS", chars)
     monkeypatch.setattr(batches, "BATCH_CONVERSATIONS", conversations)
     [shard] = plan_files(wanted).shards("seed")
-    made = list(read_batches(shard, "s", Known("", "", "c"), ReadOptions()))
+    made = list(read_batches(shard, "s", BaseParts("", "", "c"), ReadOptions()))
     sizes = [batch.tables["conversations"].num_rows for batch in made if batch.total is None]
     assert sum(sizes) == 8
     assert len(sizes) >= 4

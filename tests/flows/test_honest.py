@@ -7,15 +7,15 @@ import pytest
 from lake_contents import assert_sound
 from sample_chats import conversation, write_conversations
 
-from flows.forget import ForgetSettings, forget
-from flows.ingest import ingest
-from flows.settings import IngestSettings
-from flows.study import StudySettings, run_study
-from transforms.embed import catalogue
-from transforms.embed.static import load_static
-from transforms.lake.changes import STUDY_TABLES
-from transforms.lake.connect import connect
-from transforms.lake.lake import open_lake
+from memlake.flows.forget import ForgetSettings, forget
+from memlake.flows.ingest import ingest
+from memlake.flows.run.settings import IngestSettings
+from memlake.flows.study import StudySettings, run_study
+from memlake.transforms.embed import catalogue
+from memlake.transforms.embed.static import load_static
+from memlake.transforms.lake.commit.changes import STUDY_TABLES
+from memlake.transforms.lake.query.connect import connect
+from memlake.transforms.lake.storage.lake import open_lake
 
 STUDY = (
     'name = "s"\ncorpus = "c"\n[cutoffs]\ntokens = [100]\nk = [1]\n'

@@ -9,12 +9,12 @@ import pytest
 from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations, write_turns
 
-from flows.forget import ForgetSettings, forget
-from flows.ingest import ingest
-from flows.settings import IngestSettings
-from transforms.errors import NotFoundError, TooManyDeadLettersError, UsageError
-from transforms.lake.connect import connect
-from transforms.lake.lake import open_lake
+from memlake.flows.forget import ForgetSettings, forget
+from memlake.flows.ingest import ingest
+from memlake.flows.run.settings import IngestSettings
+from memlake.transforms.base.errors import NotFoundError, TooManyDeadLettersError, UsageError
+from memlake.transforms.lake.query.connect import connect
+from memlake.transforms.lake.storage.lake import open_lake
 
 
 def settings(tmp_path: Path, *sources: Path, **more) -> IngestSettings:
@@ -33,8 +33,8 @@ def test_ingest_twice_gives_the_same_rows_no_snapshot_and_no_embedding(tmp_path,
     def no_embedding(*_):
         raise AssertionError("embedded again")
 
-    monkeypatch.setattr("transforms.embed.batches.embed_units", no_embedding)
-    monkeypatch.setattr("transforms.represent.batches.represent", no_embedding)
+    monkeypatch.setattr("memlake.transforms.embed.batches.embed_units", no_embedding)
+    monkeypatch.setattr("memlake.transforms.represent.batches.represent", no_embedding)
     second = ingest(settings(tmp_path, source))
     assert first["snapshot_id"]
     assert second["snapshot_id"] is None
@@ -181,7 +181,7 @@ def test_two_ingests_at_once_land_both_or_refuse_one(tmp_path):
         )
         for name in "ab"
     ]
-    script = "import sys; from flows.ingest import *; ingest(IngestSettings(sys.argv[1], 'c', (sys.argv[2],)))"
+    script = "import sys; from memlake.flows.ingest import *; ingest(IngestSettings(sys.argv[1], 'c', (sys.argv[2],)))"
     running = [
         subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "lake"), str(source)]) for source in sources
     ]

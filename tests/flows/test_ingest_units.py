@@ -7,13 +7,13 @@ import pytest
 from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations
 
-from flows import landing
-from flows.forget import ForgetSettings, forget
-from flows.ingest import ingest
-from flows.settings import IngestSettings
-from transforms.errors import TooManyDeadLettersError, UsageError
-from transforms.lake.connect import connect
-from transforms.lake.lake import open_lake
+from memlake.flows.forget import ForgetSettings, forget
+from memlake.flows.ingest import ingest
+from memlake.flows.run import landing
+from memlake.flows.run.settings import IngestSettings
+from memlake.transforms.base.errors import TooManyDeadLettersError, UsageError
+from memlake.transforms.lake.query.connect import connect
+from memlake.transforms.lake.storage.lake import open_lake
 
 TALKS = [conversation(f"c{n}", 8) for n in range(3)]
 

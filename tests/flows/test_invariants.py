@@ -11,14 +11,14 @@ import pytest
 from lake_contents import assert_sound
 from sample_chats import conversation, write_conversations
 
-from flows.ingest import ingest
-from flows.settings import IngestSettings
-from flows.study import StudySettings, run_study
-from flows.study_runs import means
-from transforms.errors import AuditError
-from transforms.lake.connect import connect
-from transforms.lake.lake import open_lake
-from transforms.represent import catalogue
+from memlake.flows.ingest import ingest
+from memlake.flows.run.settings import IngestSettings
+from memlake.flows.study import StudySettings, run_study
+from memlake.transforms.base.errors import AuditError
+from memlake.transforms.evaluate.runs import means
+from memlake.transforms.lake.query.connect import connect
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.represent import catalogue
 
 HOSTILE = [
     "x'); drop table turns; --", "{0} {transcript} %s", "[bold]markup[/bold]", "</transcript>", "../../etc/passwd", "tab\tline\r\nend",
@@ -159,8 +159,8 @@ def test_hostile_text_names_and_ids_are_data_everywhere(tmp_path):
 
 PEAK = """
 import json, resource, sys
-from flows.ingest import ingest
-from flows.settings import IngestSettings
+from memlake.flows.ingest import ingest
+from memlake.flows.run.settings import IngestSettings
 lake, source = sys.argv[1:]
 ingest(IngestSettings(lake, "c", (source,), embedder="none"))
 print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))

@@ -10,9 +10,9 @@ import pytest
 from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations, write_turns
 
-from flows.ingest import ingest
-from flows.settings import IngestSettings
-from transforms.lake.lake import open_lake
+from memlake.flows.ingest import ingest
+from memlake.flows.run.settings import IngestSettings
+from memlake.transforms.lake.storage.lake import open_lake
 
 # Runs an ingest that kills itself at the n-th call of a function, before or after it did its work.
 SUPPORT = str(Path(__file__).parents[1] / "support")
@@ -20,26 +20,26 @@ KILLED = """
 import sys
 sys.path.append(sys.argv[1])
 from killing import kill_at
-from flows.ingest import ingest
-from flows.settings import IngestSettings
+from memlake.flows.ingest import ingest
+from memlake.flows.run.settings import IngestSettings
 lake, source, target, nth, when = sys.argv[2:]
 kill_at(target, int(nth), when)
 ingest(IngestSettings(lake, "c", (source,), shard_bytes=6_000, representations=("chunks", "turns")))
 """
 # Some of them in `make test`, the others in `make long`.
 POINTS = [
-    ("transforms.read.batches._batch", 2, "after"),
-    pytest.param("transforms.lake.stage.PartitionWriter._encode", 3, "after", marks=pytest.mark.long),
-    pytest.param("transforms.lake.stage.stage_fragments", 2, "after", marks=pytest.mark.long),
-    pytest.param("transforms.lake.bundle.put_manifest", 1, "after", marks=pytest.mark.long),
-    ("transforms.lake.bundle.put_manifest", 3, "before"),
-    pytest.param("transforms.lake.publish.commit_table", 1, "after", marks=pytest.mark.long),
-    ("transforms.lake.publish.commit_table", 4, "before"),
-    pytest.param("transforms.lake.publish.commit_fragments", 1, "after", marks=pytest.mark.long),
-    ("transforms.lake.publish.tag_version", 1, "after"),
-    pytest.param("transforms.lake.publish._append", 1, "before", marks=pytest.mark.long),
-    ("transforms.lake.publish._append", 1, "after"),
-    pytest.param("transforms.lake.publish.drop_manifest", 1, "after", marks=pytest.mark.long),
+    ("memlake.transforms.read.batches._batch", 2, "after"),
+    pytest.param("memlake.transforms.lake.storage.files.PartitionWriter._encode", 3, "after", marks=pytest.mark.long),
+    pytest.param("memlake.transforms.lake.storage.files.stage_fragments", 2, "after", marks=pytest.mark.long),
+    pytest.param("memlake.transforms.lake.stage.bundle.put_manifest", 1, "after", marks=pytest.mark.long),
+    ("memlake.transforms.lake.stage.bundle.put_manifest", 3, "before"),
+    pytest.param("memlake.transforms.lake.commit.publish.commit_table", 1, "after", marks=pytest.mark.long),
+    ("memlake.transforms.lake.commit.publish.commit_table", 4, "before"),
+    pytest.param("memlake.transforms.lake.commit.publish.commit_fragments", 1, "after", marks=pytest.mark.long),
+    ("memlake.transforms.lake.commit.publish.tag_version", 1, "after"),
+    pytest.param("memlake.transforms.lake.commit.publish._append", 1, "before", marks=pytest.mark.long),
+    ("memlake.transforms.lake.commit.publish._append", 1, "after"),
+    pytest.param("memlake.transforms.lake.commit.publish.drop_manifest", 1, "after", marks=pytest.mark.long),
 ]
 
 
@@ -96,7 +96,7 @@ def test_a_first_run_killed_at_a_random_moment_converges(tmp_path, sources, seed
     turns = write_turns(tmp_path / "turns.jsonl", [conversation(f"c{n}", 30) for n in range(8)])
     delay_s = random.Random(seed).uniform(0.5, 4.0)
     for one in (source, turns):
-        command = [sys.executable, "-m", "flows.cli", "ingest", str(one), "--corpus", "c", "--lake", str(lake)]
+        command = [sys.executable, "-m", "memlake.flows.cli", "ingest", str(one), "--corpus", "c", "--lake", str(lake)]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
                 process.wait(delay_s)

@@ -9,14 +9,14 @@ import pytest
 from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations
 
-from transforms.lake.lake import open_lake
+from memlake.transforms.lake.storage.lake import open_lake
 
 
 def ingest(lake, source, *, kill_after_s=None):
     command = [
         sys.executable,
         "-m",
-        "flows.cli",
+        "memlake.flows.cli",
         "ingest",
         str(source),
         "--corpus",

@@ -9,19 +9,19 @@ import pytest
 from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations
 
-from flows.cli.main import run as command
-from flows.cli.remedies import remedy
-from flows.embed import embed
-from flows.forget import ForgetSettings, forget
-from flows.ingest import ingest
-from flows.jobs import StageJob
-from flows.link import LinkRunSettings, link
-from flows.represent import represent
-from flows.settings import EmbedSettings, IngestSettings, RepresentSettings
-from transforms.errors import NotFoundError
-from transforms.lake.lake import open_lake
-from transforms.link.similar import LinkSettings
-from transforms.retrieve.grid import GRID, on_grid
+from memlake.flows.cli.main import run as command
+from memlake.flows.cli.printing.remedies import remedy
+from memlake.flows.embed import embed
+from memlake.flows.forget import ForgetSettings, forget
+from memlake.flows.ingest import ingest
+from memlake.flows.link import LinkRunSettings, link
+from memlake.flows.represent import represent
+from memlake.flows.run.jobs import StageJob
+from memlake.flows.run.settings import EmbedSettings, IngestSettings, RepresentSettings
+from memlake.transforms.base.errors import NotFoundError
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.link.similar import LinkSettings
+from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
 
 LOW = LinkSettings(0.2, 3)
 

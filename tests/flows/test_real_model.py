@@ -13,15 +13,15 @@ from lake_contents import assert_sound
 from sample_chats import write_conversations
 from smollm import smollm_server
 
-from flows.ingest import ingest
-from flows.models import ModelSettings
-from flows.represent import represent
-from flows.settings import IngestSettings, RepresentSettings
-from schemas.table import settings_json
-from transforms.llm.edge import EdgeSettings, open_edge
-from transforms.llm.model import Message, Request
-from transforms.llm.quota import Limits
-from transforms.llm.quota_server import quota_server
+from memlake.flows.ingest import ingest
+from memlake.flows.represent import represent
+from memlake.flows.run.settings import IngestSettings, RepresentSettings
+from memlake.schemas.table import settings_json
+from memlake.transforms.llm.driver import ModelSettings
+from memlake.transforms.llm.edge import EdgeSettings, open_edge
+from memlake.transforms.llm.limits.quota import Limits
+from memlake.transforms.llm.limits.quota_server import quota_server
+from memlake.transforms.llm.protocol.model import Message, Request
 
 # Half a minute where the cores are free; the model writes ten words a second.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -78,7 +78,7 @@ def test_a_real_model_extracts_through_the_command_and_is_replayed_without_it(se
         ingest(IngestSettings(str(one), "real", (str(source),), embedder="none"))
     flags = f"represent {NAME} --corpus real --lake {lake} --embedder none --base-url {url} --no-prefect --json --quiet"
     flags += " --allow-dead-records 1"  # it is a very small model
-    command = [sys.executable, "-m", "flows.cli", *flags.split(), "--model", model]
+    command = [sys.executable, "-m", "memlake.flows.cli", *flags.split(), "--model", model]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     asked = json.loads(done.stdout)["models"]

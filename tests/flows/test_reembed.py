@@ -7,13 +7,13 @@ import pytest
 from lake_contents import assert_sound
 from sample_chats import conversation, write_conversations
 
-from flows.embed import embed
-from flows.ingest import ingest
-from flows.settings import EmbedSettings, IngestSettings
-from transforms.embed import catalogue
-from transforms.embed.embedder import EmbedderCard
-from transforms.errors import EmbedderMismatchError
-from transforms.lake.lake import open_lake
+from memlake.flows.embed import embed
+from memlake.flows.ingest import ingest
+from memlake.flows.run.settings import EmbedSettings, IngestSettings
+from memlake.transforms.base.errors import EmbedderMismatchError
+from memlake.transforms.embed import catalogue
+from memlake.transforms.embed.embedder import EmbedderCard
+from memlake.transforms.lake.storage.lake import open_lake
 
 
 @dataclass(frozen=True)

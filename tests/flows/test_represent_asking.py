@@ -11,19 +11,17 @@ from lake_contents import assert_sound, digest
 from openai_server import Faults, OpenAIServer
 from sample_chats import conversation, write_conversations
 
-from flows.cli.remedies import remedy
-from flows.embed import embed
-from flows.ingest import ingest
-from flows.price import price_represent
-from flows.price_study import price_study
-from flows.represent import represent
-from flows.search import SearchSettings, search
-from flows.settings import EmbedSettings, IngestSettings
-from flows.study import StudySettings
-from transforms.errors import EmbedderMismatchError, NotFoundError, TooManyDeadLettersError, UsageError
-from transforms.lake.connect import connect
-from transforms.lake.lake import open_lake
-from transforms.llm.model import ModelStoppedError
+from memlake.flows.cli.printing.remedies import remedy
+from memlake.flows.embed import embed
+from memlake.flows.ingest import ingest
+from memlake.flows.represent import price_represent, represent
+from memlake.flows.run.settings import EmbedSettings, IngestSettings
+from memlake.flows.study import StudySettings, price_study
+from memlake.transforms.base.errors import EmbedderMismatchError, NotFoundError, TooManyDeadLettersError, UsageError
+from memlake.transforms.evaluate.search import SearchSettings, search
+from memlake.transforms.lake.query.connect import connect
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.llm.protocol.model import ModelStoppedError
 
 
 def asking(*where, **more):

@@ -7,9 +7,9 @@ from lake_contents import assert_sound
 from openai_server import OpenAIServer
 from sample_chats import conversation, write_conversations
 
-from flows.ingest import ingest
-from flows.represent import represent
-from flows.settings import IngestSettings
+from memlake.flows.ingest import ingest
+from memlake.flows.represent import represent
+from memlake.flows.run.settings import IngestSettings
 
 NAMES = ("propositions", "summaries", "rolling_summary", "keyphrases", "facts-k:key=keys,value=exchange")
 

@@ -10,11 +10,11 @@ import pytest
 from lake_contents import assert_sound
 from sample_chats import write_conversations
 
-from flows.ingest import ingest
-from flows.query import write
-from flows.settings import IngestSettings
-from transforms.lake.connect import connect
-from transforms.lake.lake import open_lake
+from memlake.flows.ingest import ingest
+from memlake.flows.run.settings import IngestSettings
+from memlake.transforms.lake.query.connect import connect
+from memlake.transforms.lake.query.statement import write
+from memlake.transforms.lake.storage.lake import open_lake
 
 STUDY = Path(__file__).parents[2] / "flows/studies/locomo-artifacts.toml"
 TALK = {

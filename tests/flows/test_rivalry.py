@@ -7,16 +7,16 @@ import pytest
 from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations, write_turns
 
-from flows import landing
-from flows.embed import embed
-from flows.forget import ForgetSettings, forget
-from flows.ingest import ingest
-from flows.represent import represent
-from flows.settings import EmbedSettings, IngestSettings, RepresentSettings
-from transforms.errors import LakeCorruptError, TooManyDeadLettersError, UsageError
-from transforms.lake.connect import connect
-from transforms.lake.lake import open_lake
-from transforms.lake.publish import publish_shards, restore
+from memlake.flows.embed import embed
+from memlake.flows.forget import ForgetSettings, forget
+from memlake.flows.ingest import ingest
+from memlake.flows.represent import represent
+from memlake.flows.run import landing
+from memlake.flows.run.settings import EmbedSettings, IngestSettings, RepresentSettings
+from memlake.transforms.base.errors import LakeCorruptError, TooManyDeadLettersError, UsageError
+from memlake.transforms.lake.commit.publish import publish_shards, restore
+from memlake.transforms.lake.query.connect import connect
+from memlake.transforms.lake.storage.lake import open_lake
 
 
 @pytest.fixture

@@ -9,18 +9,18 @@ import pytest
 from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations
 
-from flows import landing
-from flows.forget import ForgetSettings, forget
-from flows.ingest import ingest
-from flows.planning import plan_files
-from flows.settings import IngestSettings
-from transforms.embed import catalogue
-from transforms.embed.embedder import EmbedderCard
-from transforms.embed.static import load_static
-from transforms.errors import EmbedderMismatchError, LakeBusyError, UsageError
-from transforms.lake.connect import connect
-from transforms.lake.lake import open_lake
-from transforms.read.formats import REVISIONS
+from memlake.flows.forget import ForgetSettings, forget
+from memlake.flows.ingest import ingest
+from memlake.flows.run import landing
+from memlake.flows.run.planning import plan_files
+from memlake.flows.run.settings import IngestSettings
+from memlake.transforms.base.errors import EmbedderMismatchError, LakeBusyError, UsageError
+from memlake.transforms.embed import catalogue
+from memlake.transforms.embed.embedder import EmbedderCard
+from memlake.transforms.embed.static import load_static
+from memlake.transforms.lake.query.connect import connect
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.read.catalogue import REVISIONS
 
 
 def settings(tmp_path: Path, *sources: Path, **more) -> IngestSettings:
@@ -67,7 +67,7 @@ def test_what_was_staged_before_a_crash_is_committed_and_not_read_again(tmp_path
     def no_reading(*_: object) -> Iterator[None]:
         raise AssertionError("read again")
 
-    monkeypatch.setattr("transforms.read.beam.read_batches", no_reading)
+    monkeypatch.setattr("memlake.transforms.read.beam.read_batches", no_reading)
     assert ingest(settings(tmp_path, source))["counts"]["conversations"]["added"] == 3
     # Only the committer's own rows of parts and representations came after the crash.
     new = data_files(tmp_path / "lake") - staged

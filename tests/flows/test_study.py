@@ -10,23 +10,23 @@ import pyarrow.compute as pc
 import pytest
 from sample_chats import write_conversations
 
-import flows.study_stages
-from flows.forget import ForgetSettings, forget
-from flows.ingest import ingest
-from flows.query import fetch
-from flows.search import SearchSettings, search
-from flows.settings import IngestSettings
-from flows.study import StudySettings, run_study
-from flows.study_runs import means
-from transforms.embed import catalogue
-from transforms.embed.static import load_static
-from transforms.errors import EmbedderMismatchError, LakeConflictError, NotFoundError
-from transforms.lake.connect import connect
-from transforms.lake.lake import open_lake
-from transforms.retrieve.corpus import questions_of, search_corpus
-from transforms.retrieve.questions import each_once
-from transforms.sql import sql_file
-from transforms.study.parse import parse_study
+import memlake.transforms.evaluate.stages
+from memlake.flows.forget import ForgetSettings, forget
+from memlake.flows.ingest import ingest
+from memlake.flows.run.settings import IngestSettings
+from memlake.flows.study import StudySettings, run_study
+from memlake.transforms.base.errors import EmbedderMismatchError, LakeConflictError, NotFoundError
+from memlake.transforms.base.sql import sql_file
+from memlake.transforms.embed import catalogue
+from memlake.transforms.embed.static import load_static
+from memlake.transforms.evaluate.corpus import questions_of, search_corpus
+from memlake.transforms.evaluate.questions import each_once
+from memlake.transforms.evaluate.runs import means
+from memlake.transforms.evaluate.search import SearchSettings, search
+from memlake.transforms.lake.query.connect import connect
+from memlake.transforms.lake.query.statement import fetch
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.study.parse import parse_study
 
 LABELS = ("official", "corrected")
 CODES = ("1234", "2234", "3234")
@@ -196,13 +196,13 @@ def test_a_study_of_an_older_snapshot_leaves_out_what_was_forgotten_since(lake: 
 
 
 def test_a_conversation_forgotten_while_it_is_read_stops_the_study(lake: str, tmp_path: Path, monkeypatch):
-    evaluate = flows.study_stages.evaluate
+    evaluate = memlake.transforms.evaluate.stages.evaluate
 
     def meanwhile(*arguments, **settings):
         forget(ForgetSettings(lake, "c", "c1"))
         return evaluate(*arguments, **settings)
 
-    monkeypatch.setattr(flows.study_stages, "evaluate", meanwhile)
+    monkeypatch.setattr(memlake.transforms.evaluate.stages, "evaluate", meanwhile)
     with pytest.raises(LakeConflictError, match="conversation='c1' of corpus='c' was forgotten"):
         run_study(StudySettings(lake, study_file(tmp_path / "s.toml")))
     latest = open_lake(lake).snapshot()

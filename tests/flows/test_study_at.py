@@ -3,12 +3,12 @@
 import pytest
 from sample_chats import conversation, write_conversations
 
-from flows.ingest import ingest
-from flows.settings import IngestSettings
-from flows.study import StudySettings, run_study
-from transforms.errors import LakeBusyError
-from transforms.lake.connect import connect
-from transforms.lake.lake import open_lake
+from memlake.flows.ingest import ingest
+from memlake.flows.run.settings import IngestSettings
+from memlake.flows.study import StudySettings, run_study
+from memlake.transforms.base.errors import LakeBusyError
+from memlake.transforms.lake.query.connect import connect
+from memlake.transforms.lake.storage.lake import open_lake
 
 
 @pytest.fixture

@@ -11,16 +11,15 @@ from extraction_runs import asking
 from openai_server import CONTENT, TRANSIENT, Faults, OpenAIServer
 from sample_chats import write_conversations
 
-from flows.cli.main import run
-from flows.ingest import ingest
-from flows.price_study import price_study
-from flows.represent import represent
-from flows.settings import IngestSettings, RepresentSettings
-from flows.study import StudySettings, run_study
-from transforms.errors import TooManyDeadLettersError
-from transforms.lake.connect import connect
-from transforms.lake.lake import open_lake
-from transforms.llm.model import ModelStoppedError
+from memlake.flows.cli.main import run
+from memlake.flows.ingest import ingest
+from memlake.flows.represent import represent
+from memlake.flows.run.settings import IngestSettings, RepresentSettings
+from memlake.flows.study import StudySettings, price_study, run_study
+from memlake.transforms.base.errors import TooManyDeadLettersError
+from memlake.transforms.lake.query.connect import connect
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.llm.protocol.model import ModelStoppedError
 
 SCRIPT = "openai_readers:says"
 TABLES = ("cells", "retrievals", "contexts", "answers", "judgements", "scores", "losses", "statistics")

@@ -7,17 +7,17 @@ import pyarrow as pa
 import pytest
 from sample_chats import conversation, write_conversations
 
-import flows.study_runs
-from flows.ingest import ingest
-from flows.runs import Run
-from flows.settings import IngestSettings
-from flows.study import StudySettings, run_study
-from flows.study_of_run import study_of_run
-from flows.study_runs import means, same_cells
-from transforms.errors import NotFoundError
-from transforms.lake.lake import open_lake
-from transforms.study.cells import cell_rows
-from transforms.study.parse import parse_study, read_study
+import memlake.transforms.evaluate.runs
+from memlake.flows.ingest import ingest
+from memlake.flows.run.record import Run
+from memlake.flows.run.settings import IngestSettings
+from memlake.flows.study import StudySettings, run_study
+from memlake.transforms.base.errors import NotFoundError
+from memlake.transforms.evaluate.runs import means, same_cells
+from memlake.transforms.evaluate.study_of_run import study_of_run
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.study.cells import cell_rows
+from memlake.transforms.study.parse import parse_study, read_study
 
 STUDY = """
 name = "known"
@@ -67,9 +67,15 @@ def published(lake: str, tmp_path: Path, monkeypatch):
 
     def shown(text: str, corpus: str = "c") -> list[dict[str, object]]:
         (tmp_path / "known.toml").write_text(text)
-        monkeypatch.setattr(flows.study_runs, "study_names", lambda: ["known"])
-        monkeypatch.setattr(flows.study_runs, "find_study", lambda _: read_study(tmp_path / "known.toml"))
-        (run_id,) = [run["run_id"] for run in flows.study_runs.runs_of(lake, "latest") if run["corpora"] == corpus]
+        monkeypatch.setattr(memlake.transforms.evaluate.runs, "study_names", lambda: ["known"])
+        monkeypatch.setattr(
+            memlake.transforms.evaluate.runs, "find_study", lambda _: read_study(tmp_path / "known.toml")
+        )
+        (run_id,) = [
+            run["run_id"]
+            for run in memlake.transforms.evaluate.runs.runs_of(lake, "latest")
+            if run["corpora"] == corpus
+        ]
         return means(lake, "latest", run_id)["published"]
 
     return shown

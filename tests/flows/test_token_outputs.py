@@ -8,16 +8,16 @@ import pytest
 from lake_contents import assert_sound
 from sample_chats import conversation, write_conversations
 
-from flows.embed import embed
-from flows.forget import ForgetSettings, forget
-from flows.ingest import ingest
-from flows.search import SearchSettings, search
-from flows.settings import EmbedSettings, IngestSettings
-from transforms.embed import catalogue
-from transforms.embed.embedder import EmbedderCard, Encoded, ragged
-from transforms.errors import EmbedderMismatchError, UsageError
-from transforms.lake.lake import open_lake
-from transforms.retrieve import plan
+from memlake.flows.embed import embed
+from memlake.flows.forget import ForgetSettings, forget
+from memlake.flows.ingest import ingest
+from memlake.flows.run.settings import EmbedSettings, IngestSettings
+from memlake.transforms.base.errors import EmbedderMismatchError, UsageError
+from memlake.transforms.embed import catalogue
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded, ragged
+from memlake.transforms.evaluate.search import SearchSettings, search
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.retrieve import plan
 
 NAME = "bge-m3-multi"
 PLANS = {name: [{"step": f"seed_{name}"}, {"step": "rank"}, {"step": "pack"}] for name in ("sparse", "multi")}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from transforms.score.text_overlap import Bleu, RougeL, exact_match
-from transforms.score.token_f1 import TokenF1, says_unanswerable
+from memlake.transforms.score.text_overlap import Bleu, RougeL, exact_match
+from memlake.transforms.score.token_f1 import TokenF1, says_unanswerable
 
 sacrebleu = pytest.importorskip("sacrebleu", reason="sacrebleu is not installed: pip install sacrebleu")
 rouge_scorer = pytest.importorskip("rouge_score.rouge_scorer", reason="rouge-score is not installed")

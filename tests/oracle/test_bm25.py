@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import Stemmer
 
-from transforms.retrieve.lexical import LexicalIndex, LexicalSettings
+from memlake.transforms.retrieve.indexes.lexical import LexicalIndex, LexicalSettings
 
 WORDS = [
     f"{stem}{ending}"

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from small_tables import connection_of, rows_of
 
-from schemas import CELLS, CONTEXTS, EVIDENCE, PROVENANCE, QUESTIONS, RETRIEVALS
-from transforms.retrieve.store import UNIT_TOKENS
-from transforms.score.evaluate import evaluate
+from memlake.schemas import CELLS, CONTEXTS, EVIDENCE, PROVENANCE, QUESTIONS, RETRIEVALS
+from memlake.transforms.retrieve.store.store import UNIT_TOKENS
+from memlake.transforms.score.scores import evaluate
 
 ir_measures = pytest.importorskip("ir_measures", reason="ir_measures is not installed: pip install ir-measures")
 

@@ -7,20 +7,20 @@ import pyarrow.compute as pc
 import pytest
 from small_tables import connection_of
 
-from transforms.embed.catalogue import load
-from transforms.embed.vectors import embed_units
-from transforms.read.conversation import Conversation, Source
-from transforms.read.formats import read_source
-from transforms.read.tabulate import tabulate
-from transforms.represent.catalogue import making, represent
-from transforms.represent.supplied import supplied_units
-from transforms.retrieve.cell import Cell, run_cell
-from transforms.retrieve.questions import each_once, labelled_questions
-from transforms.retrieve.search import Cutoffs
-from transforms.retrieve.store import align_vectors, open_store
-from transforms.score.evaluate import evaluate, summary
-from transforms.study.cells import cell_rows
-from transforms.study.parse import read_study
+from memlake.transforms.base.conversation import Conversation, Source
+from memlake.transforms.embed.catalogue import load
+from memlake.transforms.embed.vectors import embed_units
+from memlake.transforms.evaluate.questions import each_once, labelled_questions
+from memlake.transforms.read.catalogue import read_source
+from memlake.transforms.read.tabulate import tabulate
+from memlake.transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.supplied import supplied_units
+from memlake.transforms.retrieve.cell import Cell, run_cell
+from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.store.store import align_vectors, open_store
+from memlake.transforms.score.scores import evaluate, summary
+from memlake.transforms.study.cells import cell_rows
+from memlake.transforms.study.parse import read_study
 
 STUDY = Path(__file__).parents[2] / "flows/studies/locomo-retrieval.toml"
 ALLOWED_DIFFERENCE = 0.03

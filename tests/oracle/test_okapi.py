@@ -5,7 +5,7 @@ import string
 import numpy as np
 import pytest
 
-from transforms.retrieve.lexical_okapi import OkapiIndex, okapi_words
+from memlake.transforms.retrieve.indexes.lexical_okapi import OkapiIndex, okapi_words
 
 rank_bm25 = pytest.importorskip("rank_bm25", reason="rank_bm25 is not installed: pip install rank-bm25")
 

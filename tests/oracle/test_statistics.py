@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from transforms.score.statistics.agreement import kappa
-from transforms.score.statistics.paired import holm, mcnemar, sign_flips
-from transforms.score.statistics.resampling import cluster_weights, ratio_intervals
-from transforms.score.statistics.variance import components
+from memlake.transforms.score.statistics.agreement import kappa
+from memlake.transforms.score.statistics.paired import holm, mcnemar, sign_flips
+from memlake.transforms.score.statistics.resampling import cluster_weights, ratio_intervals
+from memlake.transforms.score.statistics.variance import components
 
 contingency = pytest.importorskip("statsmodels.stats.contingency_tables", reason="pip install statsmodels")
 inter_rater = pytest.importorskip("statsmodels.stats.inter_rater")

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 from scripted_model import ScriptedModel, item, shown
 
-from schemas import PARTS, REPRESENTATIONS
-from schemas.table import settings_json
-from transforms.llm.model import Request
-from transforms.read.conversation import Conversation, Question, Session
-from transforms.read.tabulate import tabulate
-from transforms.represent.artifacts import QUOTED as ARTIFACTS
-from transforms.represent.catalogue import making, represent
+from memlake.schemas import PARTS, REPRESENTATIONS
+from memlake.schemas.table import settings_json
+from memlake.transforms.base.conversation import Conversation, Question, Session
+from memlake.transforms.llm.protocol.model import Request
+from memlake.transforms.read.tabulate import tabulate
+from memlake.transforms.represent.by_model.artifacts import QUOTED as ARTIFACTS
+from memlake.transforms.represent.catalogue import making, represent
 
 # Line breaks, a NUL, combining marks, characters outside the first plane and a prefix that looks like a speaker's.
 TEXTS = [

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 from small_tables import connection_of, rows_of
 
-from schemas import LINKS, PARTS, UNITS
-from transforms.sql import sql_file
+from memlake.schemas import LINKS, PARTS, UNITS
+from memlake.transforms.base.sql import sql_file
 
 UNIT = [{"representation": "turns", "unit_id": name} for name in "abc"]
 LINK = [

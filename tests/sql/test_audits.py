@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from small_tables import connection_of
 
-from schemas import PARTS
-from transforms.sql import sql_files
+from memlake.schemas import PARTS
+from memlake.transforms.base.sql import sql_files
 
 VECTORS = ("vector_table", "representation", "corpus", "conversation_id", "unit_id")
 BOTH = [{"corpus": "c", "conversation_id": name} for name in ("v", "w")]

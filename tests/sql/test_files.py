@@ -6,13 +6,13 @@ import duckdb
 import pytest
 from small_tables import connection_of
 
-from schemas import TABLES
-from transforms.errors import NotFoundError
-from transforms.retrieve.store import UNIT_TOKENS
-from transforms.score.losses import BY_TURN, UNLIKE
-from transforms.score.matching import MATCHES
-from transforms.score.source_tokens import SOURCE_TOKENS
-from transforms.sql import sql_file, sql_files
+from memlake.schemas import TABLES
+from memlake.transforms.base.errors import NotFoundError
+from memlake.transforms.base.sql import sql_file, sql_files
+from memlake.transforms.retrieve.store.store import UNIT_TOKENS
+from memlake.transforms.score.losses import BY_TURN, UNLIKE
+from memlake.transforms.score.matching import MATCHES
+from memlake.transforms.score.source_tokens import SOURCE_TOKENS
 
 FOLDERS = ("macros", "views", "scores", "losses", "costs", "audits", "reports")
 FILES = [(folder, file) for folder in FOLDERS for file in sql_files(folder)]

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 from small_tables import connection_of, rows_of
 
-from schemas import CELLS, QUESTIONS, REPRESENTATIONS, SCORES, SNAPSHOTS
-from transforms.sql import sql_file, sql_files
+from memlake.schemas import CELLS, QUESTIONS, REPRESENTATIONS, SCORES, SNAPSHOTS
+from memlake.transforms.base.sql import sql_file, sql_files
 
 # question: (stored in chunks, in observations, shown from chunks, from observations)
 SURVIVES = {"q0": (1, 1, 1, 1), "q1": (1, 0, 1, 0), "q2": (1, 1, 1, 0), "q3": (1, 0, 0, 0), "q4": (0, 1, 0, 1)}

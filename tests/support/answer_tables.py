@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 from small_tables import rows_of
 
-from schemas import ANSWERS, CONTEXTS, QUESTIONS
-from transforms.llm.model import Reply, Request
+from memlake.schemas import ANSWERS, CONTEXTS, QUESTIONS
+from memlake.transforms.llm.protocol.model import Reply, Request
 
 PLACE = {"run_id": "r", "cell": "chunks", "cutoff_kind": "tokens", "cutoff": 1000}
 

@@ -6,10 +6,10 @@ from typing import Any
 import pyarrow as pa
 from small_tables import rows_of
 
-from schemas import ANSWERS, CELLS, CONTEXTS, CONVERSATIONS, JUDGEMENTS, QUESTIONS
-from transforms.retrieve.store import UNIT_TOKENS
-from transforms.score.content_tokens import content_tokens_of
-from transforms.score.source_tokens import SOURCE_TOKENS
+from memlake.schemas import ANSWERS, CELLS, CONTEXTS, CONVERSATIONS, JUDGEMENTS, QUESTIONS
+from memlake.transforms.retrieve.store.store import UNIT_TOKENS
+from memlake.transforms.score.source_tokens import SOURCE_TOKENS
+from memlake.transforms.text.content_tokens import content_tokens_of
 
 AT = {"run_id": "r", "cell": "c1", "cutoff_kind": "tokens", "cutoff": 500}
 DEPTH = 100

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from transforms.llm.edge import Edge, EdgeSettings
-from transforms.llm.model import Message, Request
-from transforms.llm.quota import Limits
-from transforms.llm.quota_server import QuotaServer, quota_server
-from transforms.llm.retry import RetryPolicy
+from memlake.transforms.llm.edge import Edge, EdgeSettings
+from memlake.transforms.llm.limits.quota import Limits
+from memlake.transforms.llm.limits.quota_server import QuotaServer, quota_server
+from memlake.transforms.llm.protocol.model import Message, Request
+from memlake.transforms.llm.protocol.retry import RetryPolicy
 
 QUICK = RetryPolicy(attempts=6, first_delay_s=0.01, most_delay_s=0.05, budget_s=30.0)
 SCHEMA = json.dumps(

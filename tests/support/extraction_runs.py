@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from openai_server import OpenAIServer
 
-from flows.models import ModelSettings
-from flows.settings import RepresentSettings
-from transforms.lake.connect import connect
-from transforms.lake.lake import open_lake
-from transforms.llm.retry import RetryPolicy
+from memlake.flows.run.settings import RepresentSettings
+from memlake.transforms.lake.query.connect import connect
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.llm.driver import ModelSettings
+from memlake.transforms.llm.protocol.retry import RetryPolicy
 
 ATTEMPTS = 6
 # As the product's, in a hundredth of the time.

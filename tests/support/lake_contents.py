@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from schemas import TABLES
-from transforms.lake.connect import connect
-from transforms.lake.lake import open_lake
-from transforms.lake.verify import verify
+from memlake.schemas import TABLES
+from memlake.transforms.lake.commit.verify import verify
+from memlake.transforms.lake.query.connect import connect
+from memlake.transforms.lake.storage.lake import open_lake
 
 RECORD = ("conversations", "turns", "units", "provenance", "links", "questions", "evidence", "parts", "representations")
 _NOT_CONTENT = {"conversations": ("source_uri",)}

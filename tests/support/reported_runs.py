@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 from small_tables import connection_of, rows_of
 
-from schemas import (
+from memlake.schemas import (
     ANSWERS,
     CONTEXTS,
     EVIDENCE,
@@ -22,14 +22,14 @@ from schemas import (
     TURNS,
     UNITS,
 )
-from schemas.table import settings_json
-from transforms.report.document import Document
-from transforms.report.report import report_document
-from transforms.score.content_tokens import content_tokens, content_tokens_of
-from transforms.score.statistics.statistics import statistics_of
-from transforms.study.cells import cell_rows
-from transforms.study.parse import parse_study
-from transforms.study.study import Study
+from memlake.schemas.table import settings_json
+from memlake.transforms.report.data.document import Document
+from memlake.transforms.report.data.report import report_document
+from memlake.transforms.score.statistics.statistics import statistics_of
+from memlake.transforms.study.cells import cell_rows
+from memlake.transforms.study.parse import parse_study
+from memlake.transforms.study.study import Study
+from memlake.transforms.text.content_tokens import content_tokens, content_tokens_of
 
 RUN = "20240506T090000-0000abcd"
 # Markup, a comment, marks that reorder a line, signs of no width, a word without end, emoji, line separators.

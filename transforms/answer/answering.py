@@ -6,17 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from schemas import ANSWERS
-from transforms.answer.abstained import abstains
-from transforms.answer.extractive import best_sentences
-from transforms.answer.messages import user_message
-from transforms.answer.options import labels
-from transforms.answer.questions import Question, Questions
-from transforms.answer.spec import ReaderSpec
-from transforms.extract.concurrent import each
-from transforms.extract.transcript_block import data_block
-from transforms.llm.model import Model, Reply, Request
-from transforms.score.content_tokens import Language
+from memlake.schemas import ANSWERS
+from memlake.transforms.answer.abstained import abstains
+from memlake.transforms.answer.extractive import best_sentences
+from memlake.transforms.answer.messages import user_message
+from memlake.transforms.answer.options import labels
+from memlake.transforms.answer.questions import AskedQuestion, Questions
+from memlake.transforms.answer.spec import ReaderSpec
+from memlake.transforms.base.concurrent import each
+from memlake.transforms.llm.protocol.model import Model, Reply, Request
+from memlake.transforms.represent.extract.transcript_block import data_block
+from memlake.transforms.text.content_tokens import Language
 
 # Calls under way at a time, each one task; the edge decides how many of them are in flight.
 _AT_ONCE = 1000
@@ -38,7 +38,7 @@ class _Reading:
     """One context and its question, to be read once."""
 
     text: str | None
-    question: Question
+    question: AskedQuestion
     repeat: int
     about: str
 
@@ -108,7 +108,7 @@ async def answer_contexts(
     return _rows(contexts, reader.repeats, await each(said, readings, at_once=_AT_ONCE))
 
 
-def _said(reply: Reply, question: Question) -> _Said:
+def _said(reply: Reply, question: AskedQuestion) -> _Said:
     text = reply.text.strip()
     if reply.outcome != "ok" or not text:
         return _Said(None, "empty" if reply.outcome == "ok" else reply.outcome, request_hash=reply.request_hash)
@@ -139,7 +139,7 @@ def _readings(reader: ReaderSpec, contexts: pa.Table, questions: pa.Table) -> li
     ]
 
 
-def _question_lines(question: Question, *, dated: bool) -> Iterator[dict[str, str]]:
+def _question_lines(question: AskedQuestion, *, dated: bool) -> Iterator[dict[str, str]]:
     asked = {"question": question.text}
     if dated and question.asked_at is not None:
         asked["asked_at"] = f"{question.asked_at:%Y-%m-%d %H:%M (%A)}"

@@ -14,10 +14,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from transforms.answer.abstained import ABSTENTION
-from transforms.answer.questions import Question
-from transforms.represent.sentences import sentence_spans
-from transforms.score.content_tokens import Language, content_tokens_of
+from memlake.transforms.answer.abstained import ABSTENTION
+from memlake.transforms.answer.questions import AskedQuestion
+from memlake.transforms.represent.by_rule.sentences import sentence_spans
+from memlake.transforms.text.content_tokens import Language, content_tokens_of
 
 _K1 = 1.5
 _B = 0.75
@@ -27,7 +27,7 @@ Tokens = dict[str, int]
 
 
 def best_sentences(
-    texts: Sequence[str], questions: Sequence[Question], *, language: Language = "english"
+    texts: Sequence[str], questions: Sequence[AskedQuestion], *, language: Language = "english"
 ) -> list[tuple[str, int | None]]:
     """For each context the best sentence, or ABSTENTION, and the option that it speaks for."""
     lines = {
@@ -82,7 +82,7 @@ def _asks(sentence: str) -> bool:
     return sentence.rstrip("\"'”’)] \t").endswith(("?", "？"))
 
 
-def _option(best: Tokens, question: Question, counts: dict[str, Tokens]) -> int | None:
+def _option(best: Tokens, question: AskedQuestion, counts: dict[str, Tokens]) -> int | None:
     shared = []
     for place in question.order:
         tokens = counts[question.options[place]].keys()

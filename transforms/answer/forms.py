@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from transforms.answer.spec import JudgeSpec
-from transforms.answer.verdicts import Words
+from memlake.transforms.answer.spec import JudgeSpec
+from memlake.transforms.answer.verdicts import Words
 
 _STRICT = "judge-strict"
 _ABSTENTION = "judge-abstention"

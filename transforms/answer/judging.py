@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from schemas import JUDGEMENTS
-from transforms.answer.forms import Form, form_of
-from transforms.answer.matching import Tokens, Verdict, is_exactly, matches
-from transforms.answer.messages import user_message
-from transforms.answer.spec import JudgeSpec
-from transforms.answer.verdicts import UNPARSABLE, verdict
-from transforms.extract.concurrent import each
-from transforms.extract.transcript_block import data_block
-from transforms.llm.model import Model, Reply, Request
-from transforms.score.content_tokens import Language
+from memlake.schemas import JUDGEMENTS
+from memlake.transforms.answer.forms import Form, form_of
+from memlake.transforms.answer.matching import Tokens, Verdict, is_exactly, matches
+from memlake.transforms.answer.messages import user_message
+from memlake.transforms.answer.spec import JudgeSpec
+from memlake.transforms.answer.verdicts import UNPARSABLE, verdict
+from memlake.transforms.base.concurrent import each
+from memlake.transforms.llm.protocol.model import Model, Reply, Request
+from memlake.transforms.represent.extract.transcript_block import data_block
+from memlake.transforms.text.content_tokens import Language
 
 _AT_ONCE = 1000
 _OF_ANSWER = ("run_id", "cell", "corpus", "conversation_id", "question_id", "cutoff_kind", "cutoff", "repeat")

@@ -4,8 +4,8 @@ import re
 import string
 from collections.abc import Iterable, Sequence
 
-from transforms.answer.abstained import abstains
-from transforms.score.content_tokens import Language, content_tokens_of
+from memlake.transforms.answer.abstained import abstains
+from memlake.transforms.text.content_tokens import Language, content_tokens_of
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)

@@ -1,7 +1,7 @@
 """One message of instructions and data: a prompt file around blocks that what is in them cannot leave."""
 
-from transforms.llm.model import Message
-from transforms.llm.prompting import prompt
+from memlake.transforms.llm.prompting import prompt
+from memlake.transforms.llm.protocol.model import Message
 
 _CUT = "\n---\n"
 

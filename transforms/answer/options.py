@@ -8,7 +8,7 @@ import re
 import string
 from collections.abc import Sequence
 
-from transforms.ids import content_id
+from memlake.transforms.base.ids import content_id
 
 _MOST_LETTERS = len(string.ascii_uppercase)
 # The letter stands at the start, behind no more than markup and 'the answer is', and is no word: 'A dog' names no option.

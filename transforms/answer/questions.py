@@ -5,14 +5,14 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from transforms.answer.options import chosen, shown_order
-from transforms.errors import NotFoundError
+from memlake.transforms.answer.options import chosen, shown_order
+from memlake.transforms.base.errors import NotFoundError
 
 Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AskedQuestion:
     """A question as a reader meets it.
 
     Attributes:
@@ -36,13 +36,13 @@ class Questions:
     def __init__(self, questions: pa.Table) -> None:
         columns = ["corpus", "question_id", "label_set", "text", "asked_at", "options"]
         rows = zip(*(questions[name].to_pylist() for name in columns), strict=True)
-        self._of: dict[Key, Question] = {}
+        self._of: dict[Key, AskedQuestion] = {}
         for corpus, name, _, text, asked_at, options in sorted(rows, key=lambda row: (row[2] != "official", row[2])):
             if (corpus, name) not in self._of:
                 order = shown_order(corpus, name, len(options))
-                self._of[corpus, name] = Question(text, asked_at, tuple(options), tuple(order))
+                self._of[corpus, name] = AskedQuestion(text, asked_at, tuple(options), tuple(order))
 
-    def __getitem__(self, key: Key) -> Question:
+    def __getitem__(self, key: Key) -> AskedQuestion:
         """The question of a key.
 
         Raises:
@@ -55,6 +55,6 @@ class Questions:
             )
         return self._of[key]
 
-    def of_rows(self, rows: pa.Table) -> list[Question]:
+    def of_rows(self, rows: pa.Table) -> list[AskedQuestion]:
         """The question of each row of contexts or answers."""
         return [self[key] for key in zip(rows["corpus"].to_pylist(), rows["question_id"].to_pylist(), strict=True)]

@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.vectors import vectors_table
-from transforms.batch import Batch
-from transforms.embed.catalogue import opened
-from transforms.embed.parts import vectors_part_hash
-from transforms.embed.vectors import Notes, embed_units
-from transforms.lake.known import Known, changed, only, seen
-from transforms.read.conversation import DeadLetter
-from transforms.represent.parts import unfinished_part_hash
+from memlake.schemas.vectors import vectors_table
+from memlake.transforms.base.batch import Batch
+from memlake.transforms.base.conversation import DeadLetter
+from memlake.transforms.embed.catalogue import opened
+from memlake.transforms.embed.vectors import Notes, embed_units
+from memlake.transforms.lake.storage.base_parts import BaseParts, changed, only, seen
+from memlake.transforms.lake.storage.parts import unfinished_part_hash, vectors_part_hash
 
 if TYPE_CHECKING:
-    from transforms.llm.edge import EdgeSettings
+    from memlake.transforms.llm.edge import EdgeSettings
 
 
 def embed_batch(
-    batch: Batch, known: Known, *, embedder: str, fingerprint: str, edge: "EdgeSettings | None" = None
+    batch: Batch, known: BaseParts, *, embedder: str, fingerprint: str, edge: "EdgeSettings | None" = None
 ) -> Batch:
     """Add vectors of the batch's units, where the lake lacks them, and their parts.
 

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import apache_beam as beam
 
-from transforms.batch import Batch
-from transforms.beam import count
-from transforms.embed.batches import embed_batch
-from transforms.embed.catalogue import check_embedder, opened
-from transforms.embed.run_torch import share_threads
-from transforms.lake.known import Known
+from memlake.transforms.base.batch import Batch
+from memlake.transforms.base.beam import count
+from memlake.transforms.embed.batches import embed_batch
+from memlake.transforms.embed.catalogue import check_embedder, opened
+from memlake.transforms.embed.run_torch import share_threads
+from memlake.transforms.lake.storage.base_parts import BaseParts
 
 if TYPE_CHECKING:
-    from transforms.llm.edge import EdgeSettings
+    from memlake.transforms.llm.edge import EdgeSettings
 
 
 class _EmbedBatchFn(beam.DoFn):
     def __init__(
-        self, known: Known, embedder: str, fingerprint: str, edge: "EdgeSettings | None", workers: int
+        self, known: BaseParts, embedder: str, fingerprint: str, edge: "EdgeSettings | None", workers: int
     ) -> None:
         self.known, self.embedder, self.fingerprint, self.edge = known, embedder, fingerprint, edge
         self.workers = workers
@@ -56,7 +56,7 @@ class EmbedUnits(beam.PTransform):
         workers: how many processes share the cores.
     """
 
-    known: Known
+    known: BaseParts
     embedder: str
     fingerprint: str
     edge: "EdgeSettings | None" = None

@@ -6,16 +6,16 @@ from difflib import get_close_matches
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from transforms.embed.embedder import Embedder, EmbedderCard
-from transforms.embed.flag import load_flag, load_m3
-from transforms.embed.openai import OpenAIEmbedder, load_openai
-from transforms.embed.sentence import load_sentence
-from transforms.embed.spec import Spec, parse_spec
-from transforms.embed.static import load_static
-from transforms.errors import NotFoundError, UsageError
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.embed.embedder import Embedder, EmbedderCard
+from memlake.transforms.embed.flag import load_flag, load_m3
+from memlake.transforms.embed.openai import OpenAIEmbedder, load_openai
+from memlake.transforms.embed.sentence import load_sentence
+from memlake.transforms.embed.spec import Spec, parse_spec
+from memlake.transforms.embed.static import load_static
 
 if TYPE_CHECKING:
-    from transforms.llm.edge import EdgeSettings
+    from memlake.transforms.llm.edge import EdgeSettings
 
 # Kinds that run in this process. `openai:MODEL`, which asks a server, stands beside them.
 EMBEDDERS: dict[str, Callable[[Spec], Embedder]] = {
@@ -92,3 +92,9 @@ def card_of(name: str, edge: "EdgeSettings | None" = None) -> EmbedderCard:
     """The card of an embedder; raises what `load` raises."""
     with opened(name, edge) as embedder:
         return embedder.card
+
+
+def served_models(*embedders: str) -> list[str]:
+    """The models that these embedders ask over HTTP."""
+    specs = [check_embedder(embedder) for embedder in embedders if embedder not in ("", "none")]
+    return [spec.checkpoint for spec in specs if spec.kind == SERVED]

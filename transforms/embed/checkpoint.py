@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from transforms.embed.spec import Spec
-from transforms.errors import NotFoundError
+from memlake.transforms.base.errors import NotFoundError
+from memlake.transforms.embed.spec import Spec
 
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 _DIGESTED = (".safetensors", ".bin", ".pt", ".json", ".txt", ".model")

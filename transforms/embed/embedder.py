@@ -7,6 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from memlake.transforms.base.ids import content_id
+
 Vectors = npt.NDArray[np.float32]
 
 
@@ -15,7 +17,7 @@ class EmbedderCard:
     """What made a vector; stored in the Lance schema metadata and compared before vectors are mixed.
 
     Attributes:
-        embedder: its short name, of which tables are named: `schemas.vectors.embedder_name`.
+        embedder: its short name, of which tables are named: `memlake.schemas.vectors.embedder_name`.
         model: whose weights: a hub id, or the name of a folder.
         revision: which: a pinned commit, or a digest of the folder's files, with what else decides the output.
         sparse: it also gives a weight to each token of a text.
@@ -119,3 +121,9 @@ def ragged(pieces: Sequence[Sequence[npt.NDArray[Any]]], like: Sequence[npt.NDAr
     sizes = [len(piece[0]) for piece in pieces]
     values = [np.concatenate([empty[:0], *(piece[place] for piece in pieces)]) for place, empty in enumerate(like)]
     return Ragged(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), tuple(values))
+
+
+def fingerprint(card: EmbedderCard) -> str:
+    """What makes vectors comparable: model, revision, dimension, normalisation, and what else stands beside them."""
+    beside = [name for name, there in (("sparse", card.sparse), (f"multi={card.multi}", card.multi)) if there]
+    return content_id(card.model, card.revision, card.dimension, str(card.normalised), *beside)

@@ -13,12 +13,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schemas.vectors import embedder_name
-from transforms.embed.checkpoint import PLAIN, Checkpoint, find_checkpoint, missing_extra
-from transforms.embed.embedder import EmbedderCard, Encoded, Vectors, ragged
-from transforms.embed.run_torch import Place, batches_of, max_length_of, padded, place_of, quiet_libraries, tokens_of
-from transforms.embed.spec import Spec
-from transforms.errors import UsageError
+from memlake.schemas.vectors import embedder_name
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.embed.checkpoint import PLAIN, Checkpoint, find_checkpoint, missing_extra
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Vectors, ragged
+from memlake.transforms.embed.run_torch import (
+    Place,
+    batches_of,
+    max_length_of,
+    padded,
+    place_of,
+    quiet_libraries,
+    tokens_of,
+)
+from memlake.transforms.embed.spec import Spec
 
 M3_HUB_ID = "BAAI/bge-m3"
 _HEADS = ("colbert_linear.pt", "sparse_linear.pt")

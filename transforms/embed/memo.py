@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from transforms.embed.embedder import Embedder, Encoded, Ragged, encode, ragged
+from memlake.transforms.embed.embedder import Embedder, Encoded, Ragged, encode, ragged
 
 MEMO_BYTES = 64 << 20
 # What a text costs beside its outputs and its characters: objects and its place.

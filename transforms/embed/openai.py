@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from schemas.vectors import embedder_name
-from transforms.embed.embedder import EmbedderCard, Encoded, Failure, Vectors
-from transforms.embed.spec import Spec
-from transforms.errors import EmbedderMismatchError, UsageError
-from transforms.llm.model import UNFINISHED, Embedded, ModelStoppedError
+from memlake.schemas.vectors import embedder_name
+from memlake.transforms.base.errors import EmbedderMismatchError, UsageError
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Failure, Vectors
+from memlake.transforms.embed.spec import Spec
+from memlake.transforms.llm.protocol.model import UNFINISHED, Embedded, ModelStoppedError
 
 if TYPE_CHECKING:
-    from transforms.llm.edge import EdgeSettings
+    from memlake.transforms.llm.edge import EdgeSettings
 
 # Raised when this module's output changes for the same replies.
 _REVISION = 1
@@ -95,7 +95,7 @@ def load_openai(spec: Spec, settings: "EdgeSettings | None") -> OpenAIEmbedder:
         raise UsageError(
             f"embedder={spec.text!r} needs a server", hint="set base_url, and OPENAI_API_KEY where it asks"
         )
-    from transforms.llm.edge import open_edge
+    from memlake.transforms.llm.edge import open_edge
 
     edge: Edge = open_edge(settings)
     try:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from transforms.embed.checkpoint import missing_extra
-from transforms.embed.spec import Spec
-from transforms.errors import UsageError
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.embed.checkpoint import missing_extra
+from memlake.transforms.embed.spec import Spec
 
 # Tokens of a batch, padding among them: small enough for a CPU's caches, large enough for a GPU.
 _TOKENS = {"cpu": 8192, "cuda": 65_536}

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schemas.vectors import embedder_name
-from transforms.embed.checkpoint import find_checkpoint, missing_extra
-from transforms.embed.embedder import EmbedderCard, Encoded, Vectors
-from transforms.embed.run_torch import Place, batches_of, place_of, quiet_libraries
-from transforms.embed.spec import Spec
-from transforms.errors import UsageError
+from memlake.schemas.vectors import embedder_name
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.embed.checkpoint import find_checkpoint, missing_extra
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Vectors
+from memlake.transforms.embed.run_torch import Place, batches_of, place_of, quiet_libraries
+from memlake.transforms.embed.spec import Spec
 
 # Raised when this module's output changes for the same files.
 _REVISION = 1

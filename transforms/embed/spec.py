@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from transforms.errors import UsageError
+from memlake.transforms.base.errors import UsageError
 
 _OPTION = re.compile(r",([a-z_]+)=([A-Za-z0-9.]+)$")
 _HUB_ID = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9._-]*")

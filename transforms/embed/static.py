@@ -6,18 +6,14 @@ longest; this sums each text alone, in the same order, so a row depends on its t
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from transforms.embed.embedder import EmbedderCard
-from transforms.embed.words import WordTokens
-from transforms.errors import NotFoundError
+from memlake.transforms.embed.embedder import EmbedderCard
+from memlake.transforms.text.word_tokens import TOKENIZER, WordTokens, wheel_file
 
-TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _DIMENSION = 256
 # Raised when this module's output changes for the same files.
@@ -67,13 +63,3 @@ def load_static() -> StaticEmbedder:
     digest.update(weights)
     matrix = load(weights)["embedding.weight"].astype(np.float32)
     return StaticEmbedder(Tokenizer.from_buffer(tokenizer), matrix, f"{_REVISION}-{digest.hexdigest()}")
-
-
-def wheel_file(place: str) -> bytes:
-    """A file of the wheel, found without importing the package: that would set up logging and cost a second."""
-    spec = find_spec("wordllama")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(folder) / place
-        if path.is_file():
-            return path.read_bytes()
-    raise NotFoundError(f"wordllama's {place} is not installed", hint="pip install 'wordllama>=0.4.0.post1'")

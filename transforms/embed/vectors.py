@@ -8,11 +8,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.vectors import vectors_schema
-from transforms.embed.embedder import Embedder, EmbedderCard, Encoded, Ragged
-from transforms.embed.memo import Memo
-from transforms.errors import EmbedderMismatchError
-from transforms.ids import content_id
+from memlake.schemas.vectors import vectors_schema
+from memlake.transforms.base.errors import EmbedderMismatchError
+from memlake.transforms.base.ids import content_id
+from memlake.transforms.embed.embedder import Embedder, EmbedderCard, Encoded, Ragged
+from memlake.transforms.embed.memo import Memo
 
 _memo = Memo()
 

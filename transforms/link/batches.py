@@ -6,14 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import LINKS
-from schemas.vectors import vectors_table
-from transforms.batch import Batch
-from transforms.errors import NotFoundError
-from transforms.lake.known import Known, changed, only, seen
-from transforms.link.parts import links_part, links_part_hash
-from transforms.link.similar import LinkSettings, link_rows, similar_units, texts_of
-from transforms.retrieve.outputs import outputs_from
+from memlake.schemas import LINKS
+from memlake.schemas.vectors import vectors_table
+from memlake.transforms.base.batch import Batch
+from memlake.transforms.base.errors import NotFoundError
+from memlake.transforms.embed.outputs import outputs_from
+from memlake.transforms.lake.storage.base_parts import BaseParts, changed, only, seen
+from memlake.transforms.lake.storage.parts import links_part, links_part_hash
+from memlake.transforms.link.similar import LinkSettings, link_rows, similar_units, texts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class LinkWish:
     settings: LinkSettings
 
 
-def link_batch(batch: Batch, known: Known, wish: LinkWish) -> Batch:
+def link_batch(batch: Batch, known: BaseParts, wish: LinkWish) -> Batch:
     """Replace a batch's units, which are stored, by the links among them, where the lake lacks them, and their parts.
 
     The parts of units and vectors stay in the batch, not to land but to be compared: where another writer has changed

@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import LINKS
-from transforms.errors import UsageError
-from transforms.ids import check_name, content_id
-from transforms.retrieve.best import Whole
-from transforms.retrieve.topk import Vectors, top_pairs
+from memlake.schemas import LINKS
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.base.ids import check_name, content_id
+from memlake.transforms.retrieve.indexes.best import Whole
+from memlake.transforms.retrieve.indexes.topk import Vectors, top_pairs
 
 # Raised only when the same units and vectors come to other links.
 REVISION = 1

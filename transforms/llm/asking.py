@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from transforms.llm.cache import ReplyCache
-from transforms.llm.caller import Caller
-from transforms.llm.calls import new_call_id
-from transforms.llm.habits import Habits
-from transforms.llm.model import UNFINISHED, Mode, Reply, Request
-from transforms.llm.sharing import Shared
-from transforms.llm.wire import Exchange, chat
+from memlake.transforms.llm.caller import Caller
+from memlake.transforms.llm.protocol.model import UNFINISHED, Mode, Reply, Request
+from memlake.transforms.llm.protocol.server_capabilities import ServerCapabilities
+from memlake.transforms.llm.protocol.wire import Exchange, chat
+from memlake.transforms.llm.records.cache import ReplyCache
+from memlake.transforms.llm.records.calls import new_call_id
+from memlake.transforms.llm.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -42,19 +42,19 @@ class Asking:
         self._client = client
         self._timeout_s = timeout_s
         self._offline = offline
-        self._habits = Habits()
-        self._shared: Shared[Reply] = Shared()
+        self._habits = ServerCapabilities()
+        self._shared: SingleFlight[Reply] = SingleFlight()
 
     async def ask(self, request: Request, *, stage: str, about: str) -> Reply:
         """See Model.ask."""
-        errand = _ChatErrand(self, request, stage, about)
+        errand = _ChatCall(self, request, stage, about)
         reply, mine = await self._shared.made(errand.request_hash, lambda: self._reply(errand))
         if not mine:
             reply = replace(reply, from_cache=reply.outcome not in UNFINISHED)
             await self._book_hit(errand, reply)
         return reply
 
-    async def _reply(self, errand: "_ChatErrand") -> Reply:
+    async def _reply(self, errand: "_ChatCall") -> Reply:
         found = self._cache.get(errand.request_hash)
         if found is not None:
             await self._book_hit(errand, found)
@@ -71,7 +71,7 @@ class Asking:
         await self._book_hit(errand, found)
         return found
 
-    async def _book_hit(self, errand: "_ChatErrand", reply: Reply) -> None:
+    async def _book_hit(self, errand: "_ChatCall", reply: Reply) -> None:
         """A row for a reply that cost nothing; one that another task has no reply to either is that task's alone."""
         if reply.outcome in UNFINISHED:
             return
@@ -95,7 +95,7 @@ class Asking:
         await self._caller.quota.counted(cached=1)
 
 
-class _ChatErrand:
+class _ChatCall:
     def __init__(self, asking: Asking, request: Request, stage: str, about: str) -> None:
         self._asking = asking
         self._request = request

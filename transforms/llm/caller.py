@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Protocol
 
-from transforms.llm.calls import CallLog, new_call_id
-from transforms.llm.claims import Claims
-from transforms.llm.model import Mode, ModelStoppedError
-from transforms.llm.prices import Price, price_of
-from transforms.llm.quota_client import Grant, QuotaClient
-from transforms.llm.retry import RetryPolicy, delay
-from transforms.llm.wire import Exchange, FatalError, TransientError
+from memlake.transforms.llm.limits.quota_client import Grant, QuotaClient
+from memlake.transforms.llm.protocol.model import Mode, ModelStoppedError
+from memlake.transforms.llm.protocol.retry import RetryPolicy, delay
+from memlake.transforms.llm.protocol.wire import Exchange, FatalError, TransientError
+from memlake.transforms.llm.records.calls import CallLog, new_call_id
+from memlake.transforms.llm.records.prices import Price, price_of
+from memlake.transforms.llm.request_locks import RequestLocks
 
 # A wait that a server asked for may be minutes; a run that is stopped meanwhile should not sit it out.
 _LONGEST_NAP_S = 1.0
@@ -20,7 +20,7 @@ _FIRST_LOOK_S = 0.02
 _LONGEST_LOOK_S = 0.5
 
 
-class Errand(Protocol):
+class ModelCall(Protocol):
     """What the caller sees of a request: chat or embeddings.
 
     Attributes:
@@ -54,7 +54,7 @@ class Errand(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class CallRecorder:
     """What every row of `calls` from here says, and how it is priced."""
 
     log: CallLog
@@ -70,7 +70,7 @@ class Books:
 
     def add(
         self,
-        errand: Errand,
+        errand: ModelCall,
         call_id: str,
         attempt: int,
         outcome: str,
@@ -114,8 +114,8 @@ class Caller:
     """
 
     quota: QuotaClient
-    claims: Claims
-    books: Books
+    claims: RequestLocks
+    books: CallRecorder
     retry: RetryPolicy
     refusal: FatalError | None
     secret: str
@@ -124,7 +124,7 @@ class Caller:
     clock: Callable[[], float]
     random: Random
 
-    async def run(self, errand: Errand) -> Exchange | None:
+    async def run(self, errand: ModelCall) -> Exchange | None:
         """What came of an errand, kept and booked; None when another worker or run was first and the cache has it.
 
         Raises:
@@ -143,7 +143,7 @@ class Caller:
         finally:
             self.claims.give(errand.request_hash)
 
-    async def _run(self, errand: Errand) -> Exchange | None:
+    async def _run(self, errand: ModelCall) -> Exchange | None:
         call_id, tries, spent_s = new_call_id(), 0, 0.0
         attempt = -1
         while True:
@@ -188,7 +188,7 @@ class Caller:
         message = f"{self.books.provider} refuses: {self._clean(problem.detail)}"
         return await self.quota.stop(problem.code, message, self.hint(problem.code, problem.status))
 
-    async def _admitted(self, errand: Errand, *, again: bool) -> Grant | None:
+    async def _admitted(self, errand: ModelCall, *, again: bool) -> Grant | None:
         """Leave for one attempt, ahead of first ones where one failed; None when the cache has it meanwhile."""
         price = self.books.price(errand.model, errand.tokens - errand.room, errand.room, 0)
         while True:
@@ -203,7 +203,7 @@ class Caller:
                 return grant
 
     async def _settle(
-        self, errand: Errand, grant: Grant, exchange: Exchange, call_id: str, attempt: int, latency_s: float
+        self, errand: ModelCall, grant: Grant, exchange: Exchange, call_id: str, attempt: int, latency_s: float
     ) -> bool:
         """Keep and book what came; whether that was the end of it."""
         again = errand.again(exchange)
@@ -217,7 +217,7 @@ class Caller:
 
     async def _book(
         self,
-        errand: Errand,
+        errand: ModelCall,
         grant: Grant,
         exchange: Exchange,
         call_id: str,
@@ -243,7 +243,13 @@ class Caller:
         await self._release(grant, outcome, detail=exchange.detail, errand=errand, exchange=exchange)
 
     async def _release(
-        self, grant: Grant, outcome: str, *, detail: str, errand: Errand | None = None, exchange: Exchange | None = None
+        self,
+        grant: Grant,
+        outcome: str,
+        *,
+        detail: str,
+        errand: ModelCall | None = None,
+        exchange: Exchange | None = None,
     ) -> None:
         """Give a grant back; a server that counts no tokens is taken to have used what was reserved."""
         tokens, price = 0, 0.0

@@ -17,17 +17,17 @@ from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from transforms.llm.asking import Asking
-from transforms.llm.cache import ReplyCache
-from transforms.llm.caller import Books, Caller
-from transforms.llm.calls import CallLog
-from transforms.llm.claims import Claims
-from transforms.llm.embedding import Embedding
-from transforms.llm.model import Embedded, Reply, Request
-from transforms.llm.prices import Price
-from transforms.llm.quota_client import QuotaClient
-from transforms.llm.retry import RetryPolicy
-from transforms.llm.wire import FatalError, open_client
+from memlake.transforms.llm.asking import Asking
+from memlake.transforms.llm.caller import Caller, CallRecorder
+from memlake.transforms.llm.embedding import Embedding
+from memlake.transforms.llm.limits.quota_client import QuotaClient
+from memlake.transforms.llm.protocol.model import Embedded, Reply, Request
+from memlake.transforms.llm.protocol.retry import RetryPolicy
+from memlake.transforms.llm.protocol.wire import FatalError, open_client
+from memlake.transforms.llm.records.cache import ReplyCache
+from memlake.transforms.llm.records.calls import CallLog
+from memlake.transforms.llm.records.prices import Price
+from memlake.transforms.llm.request_locks import RequestLocks
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -165,11 +165,11 @@ class Edge:
         self._log = CallLog(root, settings.run_id)
         if not settings.offline and refusal is None:
             self._client = open_client(settings.base_url, api_key=key, timeout_s=settings.timeout_s)
-        self._claims = Claims(root)
+        self._claims = RequestLocks(root)
         caller = Caller(
             quota=self._quota,
             claims=self._claims,
-            books=Books(self._log, settings.provider, settings.cell, settings.prices),
+            books=CallRecorder(self._log, settings.provider, settings.cell, settings.prices),
             retry=settings.retry,
             refusal=refusal,
             secret=key,

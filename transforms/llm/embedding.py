@@ -5,15 +5,15 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from transforms.ids import content_id
-from transforms.llm.asking import BYTES_A_TOKEN
-from transforms.llm.cache import ReplyCache, embedding_hash
-from transforms.llm.caller import Caller
-from transforms.llm.calls import new_call_id
-from transforms.llm.habits import Habits
-from transforms.llm.model import Embedded, Mode, Outcome
-from transforms.llm.sharing import Shared
-from transforms.llm.wire import Exchange, embed
+from memlake.transforms.base.ids import content_id
+from memlake.transforms.llm.asking import BYTES_A_TOKEN
+from memlake.transforms.llm.caller import Caller
+from memlake.transforms.llm.protocol.model import Embedded, Mode, Outcome
+from memlake.transforms.llm.protocol.server_capabilities import ServerCapabilities
+from memlake.transforms.llm.protocol.wire import Exchange, embed
+from memlake.transforms.llm.records.cache import ReplyCache, embedding_hash
+from memlake.transforms.llm.records.calls import new_call_id
+from memlake.transforms.llm.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -40,8 +40,8 @@ class Embedding:
         self._client = client
         self._timeout_s = timeout_s
         self._offline = offline
-        self._habits = Habits()
-        self._shared: Shared[Embedded] = Shared()
+        self._habits = ServerCapabilities()
+        self._shared: SingleFlight[Embedded] = SingleFlight()
         self._bytes: dict[str, int] = {}  # of a vector, by model: that of its first reply
 
     async def embed(self, model: str, texts: Sequence[str], *, about: str) -> list[Embedded]:
@@ -71,13 +71,13 @@ class Embedding:
             if (kept := self._cache.get_vector(name)) is not None:
                 found[name] = kept
         if found:
-            errand = _EmbedErrand(self, model, {name: wanted[name] for name in found}, about)
+            errand = _EmbedCall(self, model, {name: wanted[name] for name in found}, about)
             outcome = "ok" if all(one.outcome == "ok" for one in found.values()) else "rejected"
             self._caller.books.add(errand, new_call_id(), 0, outcome, from_cache=True, price_usd=0.0)
             await self._caller.quota.counted(cached=len(found))
 
     async def _not_there(self, model: str, missing: dict[str, str], about: str) -> dict[str, Embedded]:
-        errand = _EmbedErrand(self, model, missing, about)
+        errand = _EmbedCall(self, model, missing, about)
         self._caller.books.add(errand, new_call_id(), 0, "missing", detail=about)
         await self._caller.quota.missing(f"{about} ({len(missing)} texts)")
         return dict.fromkeys(missing, Embedded("missing", detail="not in the cache, and the run is offline"))
@@ -100,7 +100,7 @@ class Embedding:
                 raise one
 
     async def _batch(self, model: str, texts: dict[str, str], about: str) -> dict[str, Embedded]:
-        errand = _EmbedErrand(self, model, texts, about)
+        errand = _EmbedCall(self, model, texts, about)
         exchange = await self._caller.run(errand)
         if exchange is None:
             kept = {name: self._cache.get_vector(name) for name in texts}
@@ -119,7 +119,7 @@ class Embedding:
         return done
 
 
-class _EmbedErrand:
+class _EmbedCall:
     stage = "embed"
     room = 0
     mode: Mode = ""

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from transforms.llm.cache import ReplyCache
-from transforms.llm.model import Request
-from transforms.llm.prices import Price, price_of
-from transforms.llm.tokens import TokenCounter
+from memlake.transforms.llm.protocol.model import Request
+from memlake.transforms.llm.records.cache import ReplyCache
+from memlake.transforms.llm.records.prices import Price, price_of
+from memlake.transforms.text.token_counts import TokenCounter
 
 # What wraps a message, and a reply's beginning, in the formats of chat models.
 _TOKENS_A_MESSAGE = 4

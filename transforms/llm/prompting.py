@@ -3,12 +3,12 @@
 from functools import cache
 from importlib import resources
 
-from transforms.errors import NotFoundError
+from memlake.transforms.base.errors import NotFoundError
 
 
 def prompt_names() -> list[str]:
     """The names of the prompts that there are."""
-    found = (entry.name for entry in resources.files("transforms").joinpath("llm", "prompts").iterdir())
+    found = (entry.name for entry in resources.files("memlake").joinpath("transforms", "llm", "prompts").iterdir())
     return sorted(name.removesuffix(".md") for name in found if name.endswith(".md"))
 
 
@@ -23,5 +23,5 @@ def prompt(name: str) -> str:
     # Looked up in the list, so that a name is never a path.
     if name not in names:
         raise NotFoundError(f"prompt={name!r} is not one of {', '.join(names)}", hint="leave the setting `prompt` out")
-    file = resources.files("transforms").joinpath("llm", "prompts", f"{name}.md")
+    file = resources.files("memlake").joinpath("transforms", "llm", "prompts", f"{name}.md")
     return file.read_text(encoding="utf-8").strip()

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from transforms.errors import MemlakeError
-from transforms.probes.conversation import FACT, Probes, Question
-from transforms.probes.template import filled
-from transforms.represent.artifact_patterns import kinds_of
-from transforms.represent.sentences import sentence_spans
-from transforms.score.content_tokens import content_tokens_of
+from memlake.transforms.base.errors import MemlakeError
+from memlake.transforms.probes.conversation import FACT, ProbeQuestion, Probes
+from memlake.transforms.probes.template import filled
+from memlake.transforms.represent.by_rule.artifact_patterns import kinds_of
+from memlake.transforms.represent.by_rule.sentences import sentence_spans
+from memlake.transforms.text.content_tokens import content_tokens_of
 
 _MOST_TOLD = 5
 
@@ -55,7 +55,7 @@ def faults(conversations: Sequence[Probes]) -> Iterator[str]:
 
 
 def _about_answer(
-    question: Question, asked: set[str], answer: set[str], needs: set[str], tokens: dict[str, set[str]]
+    question: ProbeQuestion, asked: set[str], answer: set[str], needs: set[str], tokens: dict[str, set[str]]
 ) -> Iterator[str]:
     if shared := asked & answer:
         yield f"the question holds {sorted(shared)} of its answer"

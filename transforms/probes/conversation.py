@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
-from transforms.probes.dice import Dice
-from transforms.probes.plan import Fact, Plan
-from transforms.probes.template import UNANSWERABLE, filled, fillers
+from memlake.transforms.probes.dice import Dice
+from memlake.transforms.probes.plan import Fact, ProbePlan
+from memlake.transforms.probes.template import UNANSWERABLE, filled, fillers
 
 _EXCHANGES_A_SESSION = 6
 _FIRST_DAY = datetime(2024, 1, 8, tzinfo=UTC)
@@ -32,7 +32,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ProbeQuestion:
     """A question; `spans` are (turn_id, start, end) of what was planted, in code points; `distractors` turn ids by kind."""
 
     question_id: str
@@ -56,7 +56,7 @@ class Probes:
     fit: float
     asked_at: str
     turns: tuple[Turn, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[ProbeQuestion, ...]
 
 
 def tag_of(fit: float) -> str:
@@ -65,7 +65,7 @@ def tag_of(fit: float) -> str:
     return f"f{digits:0<3}"
 
 
-def conversation_of(plan: Plan, fit: float) -> Probes:
+def conversation_of(plan: ProbePlan, fit: float) -> Probes:
     """Put a plan into words, facts whose draw is below `fit` in the shape that the schema holds."""
     dice = Dice("words", plan.name)
     planted = _planted(plan, fit, dice)
@@ -88,7 +88,7 @@ def conversation_of(plan: Plan, fit: float) -> Probes:
     return Probes(f"{plan.name}-{tag_of(fit)}", plan.name, plan.domain, fit, asked_at, tuple(turns), questions)
 
 
-def _planted(plan: Plan, fit: float, dice: Dice) -> dict[int, tuple[str, tuple[str, str]]]:
+def _planted(plan: ProbePlan, fit: float, dice: Dice) -> dict[int, tuple[str, tuple[str, str]]]:
     """What is planted in each exchange that is no filler: its kind and its two texts, the first behind a lead."""
     words = fillers(plan.domain)
     leads, acks = (
@@ -107,7 +107,7 @@ def _planted(plan: Plan, fit: float, dice: Dice) -> dict[int, tuple[str, tuple[s
     return planted
 
 
-def _filler(plan: Plan, dice: Dice) -> list[tuple[str, str]]:
+def _filler(plan: ProbePlan, dice: Dice) -> list[tuple[str, str]]:
     """Filler for every exchange, also where something is planted; no line comes again before all have come."""
     words = fillers(plan.domain)
     openers, replies = (
@@ -128,7 +128,7 @@ def _endless(lines: tuple[str, ...], dice: Dice, name: str) -> Iterator[str]:
         again += 1
 
 
-def _sessions(plan: Plan, dice: Dice) -> tuple[list[int], list[datetime]]:
+def _sessions(plan: ProbePlan, dice: Dice) -> tuple[list[int], list[datetime]]:
     """Who starts each session, and when it is."""
     count = -(-plan.exchanges // _EXCHANGES_A_SESSION)
     day = _FIRST_DAY + timedelta(days=dice.below(200, "day"))
@@ -151,7 +151,7 @@ def _question(
     fit: float,
     at: dict[tuple[int, int], str],
     planted: dict[int, tuple[str, tuple[str, str]]],
-) -> Question:
+) -> ProbeQuestion:
     fits = fact.draw < fit
     spans = []
     for place, exchange in enumerate(fact.told_at):
@@ -160,7 +160,7 @@ def _question(
         spans.append((at[exchange, 0], len(texts[0]) - len(filled(told, fact.values)), len(texts[0])))
         if not fits:
             spans.append((at[exchange, 1], 0, len(texts[1])))
-    return Question(
+    return ProbeQuestion(
         question_id=question_id,
         text=filled(fact.template.question, fact.values),
         answer=None if fact.is_trap else filled(fact.template.answer, fact.values),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from transforms.ids import content_id
+from memlake.transforms.base.ids import content_id
 
 T = TypeVar("T")
 _DIGITS = 13  # hexadecimal ones: 52 bits, which a float holds exactly

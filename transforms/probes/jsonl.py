@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from transforms.probes.conversation import Probes, Question
+from memlake.transforms.probes.conversation import ProbeQuestion, Probes
 
 
 def lines_of(conversations: Sequence[Probes]) -> str:
@@ -32,7 +32,7 @@ def _line(conversation: Probes) -> dict[str, object]:
     }
 
 
-def _asked(question: Question, conversation: Probes) -> dict[str, object]:
+def _asked(question: ProbeQuestion, conversation: Probes) -> dict[str, object]:
     return {
         "question_id": question.question_id,
         "text": question.text,

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
-from transforms.probes.dice import Dice
-from transforms.probes.template import DOMAINS, Numbers, Template, Value, pools, templates
+from memlake.transforms.probes.dice import Dice
+from memlake.transforms.probes.template import DOMAINS, Numbers, Template, Value, pools, templates
 
 MIN_TURNS = 20
 _TURNS_A_FACT, _TURNS_A_TRAP = 10, 30
@@ -38,7 +38,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ProbePlan:
     """A conversation before it is put into words; `exchanges` are pairs of turns, the last of one where turns is odd."""
 
     name: str
@@ -50,7 +50,7 @@ class Plan:
     facts: tuple[Fact, ...]
 
 
-def plan_of(seed: int, split: str, index: int, turns: int) -> Plan:
+def plan_of(seed: int, split: str, index: int, turns: int) -> ProbePlan:
     """The plan of one conversation; about a fact in ten turns and a trap in thirty, each with its near misses.
 
     Raises:
@@ -68,7 +68,7 @@ def plan_of(seed: int, split: str, index: int, turns: int) -> Plan:
     exchanges = (turns + 1) // 2
     places = iter(dice.shuffled(range(turns // 2), "places"))
     speakers = dice.shuffled(pools().values["speakers"], "speakers")
-    return Plan(
+    return ProbePlan(
         name=f"s{seed}-{split}-c{index:04d}",
         domain=domain,
         speakers=(str(speakers[0]), str(speakers[1])),

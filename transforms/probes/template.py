@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from transforms.errors import UsageError
+from memlake.transforms.base.errors import UsageError
 
 SPLITS = ("test", "train")
 DOMAINS = ("everyday", "work")

@@ -7,23 +7,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from schemas import TABLES, TURNS, UNITS
-from schemas.table import STRING, Table
-from transforms.batch import PARTS_SEEN, Batch
-from transforms.lake.known import Known, seen
-from transforms.read import memlake_units
-from transforms.read.conversation import Conversation, DeadLetter, ReadOptions
-from transforms.read.formats import REVISIONS
-from transforms.read.gather import PARTIAL, gather
-from transforms.read.shard_sources import OnRead, ignore, read_sources
-from transforms.read.stored_turns import stored_batch
-from transforms.read.tabulate import tabulate
-from transforms.shard import Shard
+from memlake.schemas import TABLES, TURNS, UNITS
+from memlake.schemas.table import STRING, Table
+from memlake.transforms.base.batch import PARTS_SEEN, Batch
+from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions
+from memlake.transforms.base.shard import Shard
+from memlake.transforms.lake.storage.base_parts import BaseParts, seen
+from memlake.transforms.read.catalogue import REVISIONS
+from memlake.transforms.read.formats.memlake_jsonl import units as memlake_units
+from memlake.transforms.read.gather import PARTIAL, gather
+from memlake.transforms.read.shard_sources import OnRead, ignore, read_sources
+from memlake.transforms.read.stored_turns import stored_batch
+from memlake.transforms.read.tabulate import tabulate
 
 # Enough text that Arrow's overhead vanishes, little enough that memory does not depend on the shard.
 BATCH_CHARS = 4 << 20
 BATCH_CONVERSATIONS = 4096
-Make = Callable[[list[Conversation], list[DeadLetter], str, Known], Batch]
+Make = Callable[[list[Conversation], list[DeadLetter], str, BaseParts], Batch]
 UNITS_FORMAT = memlake_units.READER.name
 
 
@@ -32,7 +32,7 @@ class BucketGoneError(Exception):
 
 
 def read_batches(
-    shard: Shard, name: str, known: Known, options: ReadOptions, on_read: OnRead = ignore
+    shard: Shard, name: str, known: BaseParts, options: ReadOptions, on_read: OnRead = ignore
 ) -> Iterator[Batch]:
     """Yield a shard's batches and last a closing one, which says how many came before it.
 
@@ -57,7 +57,7 @@ def read_batches(
     yield Batch(name, total=count, rivals=len(rivals))
 
 
-def _batches(shard: Shard, name: str, known: Known, options: ReadOptions, on_read: OnRead) -> Iterator[Batch]:
+def _batches(shard: Shard, name: str, known: BaseParts, options: ReadOptions, on_read: OnRead) -> Iterator[Batch]:
     root = Path(known.lake)
     if shard.kind == "source":
         make = stored_batch if shard.format == UNITS_FORMAT else _batch
@@ -79,7 +79,7 @@ def _batches(shard: Shard, name: str, known: Known, options: ReadOptions, on_rea
             on_read(done)
 
 
-def _cut(items: Iterable[Conversation | DeadLetter], name: str, known: Known, make: Make) -> Iterator[Batch]:
+def _cut(items: Iterable[Conversation | DeadLetter], name: str, known: BaseParts, make: Make) -> Iterator[Batch]:
     """Batches of conversations that are all different; further versions of one come last, a batch each."""
     held: list[Conversation] = []
     dead: list[DeadLetter] = []
@@ -142,7 +142,7 @@ def _repeated(conversation: Conversation) -> DeadLetter:
     )
 
 
-def _batch(held: list[Conversation], dead: list[DeadLetter], name: str, known: Known) -> Batch:
+def _batch(held: list[Conversation], dead: list[DeadLetter], name: str, known: BaseParts) -> Batch:
     tables = tabulate(known.corpus, held, REVISIONS)
     parts = tables.pop("parts")
     stored = known.parts(tables["conversations"]["conversation_id"].combine_chunks())
@@ -219,7 +219,7 @@ def _with_partition(rows: pa.Table, table: Table, partition: dict[str, str]) -> 
     return pa.Table.from_arrays(columns, schema=table.schema)
 
 
-def _stored_parts(rows: pa.Table, table: Table, known: Known) -> pa.Table:
+def _stored_parts(rows: pa.Table, table: Table, known: BaseParts) -> pa.Table:
     """The parts of stored rows, as the lake holds them: nothing of them is to land again."""
     names = pc.unique(rows["conversation_id"])
     held = known.parts(names)

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import apache_beam as beam
 
-from transforms.batch import Batch
-from transforms.beam import count
-from transforms.lake.known import Known
-from transforms.lake.manifest import finished_shards
-from transforms.lake.progress import Progress
-from transforms.read.batches import BucketGoneError, read_batches
-from transforms.read.conversation import ReadOptions
-from transforms.read.gathering import gather_shard
-from transforms.shard import Shard
+from memlake.transforms.base.batch import Batch
+from memlake.transforms.base.beam import count
+from memlake.transforms.base.conversation import ReadOptions
+from memlake.transforms.base.shard import Shard
+from memlake.transforms.lake.stage.manifest import finished_shards
+from memlake.transforms.lake.stage.progress import Progress
+from memlake.transforms.lake.storage.base_parts import BaseParts
+from memlake.transforms.read.batches import BucketGoneError, read_batches
+from memlake.transforms.read.gathering import gather_shard
 
 
 class _ReadShardFn(beam.DoFn):
-    def __init__(self, known: Known, options: ReadOptions, run_id: str) -> None:
+    def __init__(self, known: BaseParts, options: ReadOptions, run_id: str) -> None:
         self.known, self.options, self.run_id = known, options, run_id
 
     def process(self, shard: Shard) -> Iterator[Batch]:
@@ -51,7 +51,7 @@ class ReadShards(beam.PTransform):
     A shard whose manifest is there already yields nothing; the run notes which manifest is whose.
     """
 
-    known: Known
+    known: BaseParts
     options: ReadOptions
     run_id: str
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.table import BOOL, INT, STRING
-from transforms.read.arrange import Columns, arrange
-from transforms.read.conversation import Conversation, DeadLetter
+from memlake.schemas.table import BOOL, INT, STRING
+from memlake.transforms.base.conversation import Conversation, DeadLetter
+from memlake.transforms.read.common.arrange import Columns, arrange
 
 # One row a turn, as its source gives it; position orders the turns of one source, times are UTC microseconds.
 PARTIAL = pa.schema(

@@ -10,19 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from transforms.lake.manifest import (
-    DEAD_SEEN,
-    dead_rows,
-    is_parquet,
-    read_beside,
-    write_beside,
-)
-from transforms.lake.once import put_once, read_json
-from transforms.lake.progress import Progress
-from transforms.read.conversation import Conversation, DeadLetter, ReadOptions
-from transforms.read.gather import PARTIAL, bucket_of, partial_rows
-from transforms.read.shard_sources import read_sources
-from transforms.shard import Shard
+from memlake.transforms.base.atomic_files import put_once, read_json
+from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions
+from memlake.transforms.base.shard import Shard
+from memlake.transforms.lake.stage.manifest import DEAD_SEEN, dead_rows, is_parquet, read_beside, write_beside
+from memlake.transforms.lake.stage.progress import Progress
+from memlake.transforms.read.gather import PARTIAL, bucket_of, partial_rows
+from memlake.transforms.read.shard_sources import read_sources
 
 SUFFIX = ".gathered.json"
 # Turns of many conversations become Arrow rows together: a conversation at a time would cost a millisecond each.

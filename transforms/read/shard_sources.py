@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from transforms.read.conversation import Conversation, DeadLetter, ReadOptions
-from transforms.read.formats import read_source
-from transforms.read.sources import source_bytes
-from transforms.shard import Shard
+from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions
+from memlake.transforms.base.shard import Shard
+from memlake.transforms.base.sources import source_bytes
+from memlake.transforms.read.catalogue import read_source
 
 OnRead = Callable[[int], None]
 

@@ -5,13 +5,13 @@ from itertools import accumulate
 
 import pyarrow as pa
 
-from transforms.batch import Batch
-from transforms.lake.known import Known, seen
-from transforms.read.conversation import Conversation, DeadLetter, Session
-from transforms.read.memlake_extras import resolve_turns
+from memlake.transforms.base.batch import Batch
+from memlake.transforms.base.conversation import Conversation, DeadLetter, Session
+from memlake.transforms.lake.storage.base_parts import BaseParts, seen
+from memlake.transforms.read.formats.memlake_jsonl.extras import resolve_turns
 
 
-def stored_batch(held: list[Conversation], dead: list[DeadLetter], name: str, known: Known) -> Batch:
+def stored_batch(held: list[Conversation], dead: list[DeadLetter], name: str, known: BaseParts) -> Batch:
     """A batch of conversations without turns of their own, with the lake's; no turn of it lands again.
 
     A conversation that the lake does not hold is left out with a dead letter: there is nothing that its units could
@@ -68,7 +68,7 @@ def _with_turns(conversation: Conversation, turns: pa.Table) -> Conversation:
     )
 
 
-def _absent(conversation: Conversation, known: Known, *, forgotten: bool) -> DeadLetter:
+def _absent(conversation: Conversation, known: BaseParts, *, forgotten: bool) -> DeadLetter:
     one, count = conversation.conversation_id, len(conversation.supplied)
     if forgotten:
         error = f"conversation {one!r} was forgotten: {count} units of it stay out"

@@ -14,15 +14,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.conversations import CONVERSATIONS
-from schemas.evidence import EVIDENCE
-from schemas.parts import PARTS
-from schemas.questions import QUESTIONS
-from schemas.table import INT, STRING, TIME, Table, settings_json
-from schemas.turns import TURNS
-from transforms.read.column_hash import column_hash
-from transforms.read.conversation import Conversation, Question
-from transforms.score.content_tokens import content_tokens_of
+from memlake.schemas.conversations import CONVERSATIONS
+from memlake.schemas.evidence import EVIDENCE
+from memlake.schemas.parts import PARTS
+from memlake.schemas.questions import QUESTIONS
+from memlake.schemas.table import INT, STRING, TIME, Table, settings_json
+from memlake.schemas.turns import TURNS
+from memlake.transforms.base.conversation import Conversation, Question
+from memlake.transforms.read.common.column_hash import column_hash
+from memlake.transforms.text.content_tokens import content_tokens_of
 
 _PREFIX_CHARS = len(": ")
 

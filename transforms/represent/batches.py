@@ -8,23 +8,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import EXTRACTIONS, LINKS, PROVENANCE, UNITS
-from schemas.vectors import vectors_table
-from transforms.batch import Batch
-from transforms.embed.parts import vectors_part_hash
-from transforms.lake.known import Known, changed, only, seen
-from transforms.llm.edge import EdgeSettings
-from transforms.llm.model import Model
-from transforms.represent.catalogue import asking, represent
-from transforms.represent.parts import derived_part_hash, supplied_parts, unfinished_part_hash, units_part
-from transforms.represent.representation import Making, Units
-from transforms.represent.supplied import refused_supplies, supplied_making, supplied_units
+from memlake.schemas import EXTRACTIONS, LINKS, PROVENANCE, UNITS
+from memlake.schemas.vectors import vectors_table
+from memlake.transforms.base.batch import Batch
+from memlake.transforms.lake.storage.base_parts import BaseParts, changed, only, seen
+from memlake.transforms.lake.storage.parts import derived_part_hash, unfinished_part_hash, units_part, vectors_part_hash
+from memlake.transforms.llm.edge import EdgeSettings
+from memlake.transforms.llm.protocol.model import Model
+from memlake.transforms.represent.catalogue import asking, represent
+from memlake.transforms.represent.common.representation import RepresentationSpec, Units
+from memlake.transforms.represent.supplied import refused_supplies, supplied_making, supplied_parts, supplied_units
 
 _TABLES = {"units": UNITS, "provenance": PROVENANCE, "links": LINKS, "extractions": EXTRACTIONS}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BuildSpec:
     """What a pipeline makes: representations of each conversation, and vectors of their units.
 
     Attributes:
@@ -33,8 +32,8 @@ class Wanted:
         edge: how models are asked; None where nothing asks one.
     """
 
-    known: Known
-    makings: tuple[Making, ...]
+    known: BaseParts
+    makings: tuple[RepresentationSpec, ...]
     embedder: str = ""
     fingerprint: str = ""
     edge: EdgeSettings | None = None
@@ -54,7 +53,7 @@ class Wanted:
         return missing
 
 
-def to_ask(batch: Batch, wanted: Wanted) -> list[tuple[Making, pa.Table]]:
+def to_ask(batch: Batch, wanted: BuildSpec) -> list[tuple[RepresentationSpec, pa.Table]]:
     """The representations that ask a model, each with the turns of the conversations that lack it; the others are left out."""
     turns, hashes = batch.tables["turns"], _turns_hashes(batch)
     held = wanted.known.parts(pc.unique(turns["conversation_id"]))
@@ -66,7 +65,7 @@ def to_ask(batch: Batch, wanted: Wanted) -> list[tuple[Making, pa.Table]]:
     return [(making, only(turns, missing)) for making, missing in lacking if missing]
 
 
-async def ask_units(lacking: Sequence[tuple[Making, pa.Table]], model: Model) -> Mapping[str, Units]:
+async def ask_units(lacking: Sequence[tuple[RepresentationSpec, pa.Table]], model: Model) -> Mapping[str, Units]:
     """Units of representations that ask a model, by name, of the turns that `to_ask` gives with them."""
     made: dict[str, Units] = {}
     for making, turns in lacking:
@@ -76,7 +75,7 @@ async def ask_units(lacking: Sequence[tuple[Making, pa.Table]], model: Model) ->
     return made
 
 
-def build_units(batch: Batch, wanted: Wanted, asked: Mapping[str, Units] | None = None) -> Batch:
+def build_units(batch: Batch, wanted: BuildSpec, asked: Mapping[str, Units] | None = None) -> Batch:
     """Add units, provenance, links, extractions and their parts to a batch of turns.
 
     Units are made for conversations of which units or vectors are missing; the part says which of the two is to land.
@@ -134,7 +133,7 @@ def _pieces(extractions: pa.Table) -> dict[str, int]:
     return {name: number for name, number in counts.items() if number}
 
 
-def _derived(turns_hashes: Mapping[str, str], making: Making) -> dict[str, str]:
+def _derived(turns_hashes: Mapping[str, str], making: RepresentationSpec) -> dict[str, str]:
     return {name: derived_part_hash(value, making.settings_hash) for name, value in turns_hashes.items()}
 
 

@@ -9,10 +9,10 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from transforms.batch import Batch
-from transforms.llm.edge import Edge, EdgeSettings, open_edge
-from transforms.represent.batches import Wanted, ask_units, build_units, to_ask
-from transforms.represent.representation import Units
+from memlake.transforms.base.batch import Batch
+from memlake.transforms.llm.edge import Edge, EdgeSettings, open_edge
+from memlake.transforms.represent.batches import BuildSpec, ask_units, build_units, to_ask
+from memlake.transforms.represent.common.representation import Units
 
 Asked = Future[Mapping[str, Units]]
 # Batches whose calls are under way while the first of them is waited for: the last calls of one overlap the first of the
@@ -24,7 +24,7 @@ _AHEAD = 4
 class BuildUnits(beam.PTransform):
     """PCollection[Batch] -> PCollection[Batch]: units, provenance and links added where the lake lacks them."""
 
-    wanted: Wanted
+    wanted: BuildSpec
 
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
         if self.wanted.asks:
@@ -35,14 +35,14 @@ class BuildUnits(beam.PTransform):
         return batches | "BuildUnitsOfBatch" >> beam.Map(_build, wanted=self.wanted).with_output_types(Batch)
 
 
-def _build(batch: Batch, *, wanted: Wanted) -> Batch:
+def _build(batch: Batch, *, wanted: BuildSpec) -> Batch:
     return build_units(batch, wanted) if batch.tables else batch
 
 
 class _AskModelFn(beam.DoFn):
     """Hands batches on in the order in which they came, whichever is answered first: a shard's stay together."""
 
-    def __init__(self, wanted: Wanted, settings: EdgeSettings) -> None:
+    def __init__(self, wanted: BuildSpec, settings: EdgeSettings) -> None:
         self.wanted, self.settings = wanted, settings
         self._ahead: deque[tuple[Batch, Asked | None]] = deque()
         self._edge: Edge | None = None

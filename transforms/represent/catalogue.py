@@ -6,24 +6,30 @@ from difflib import get_close_matches
 
 import pyarrow as pa
 
-from schemas.table import settings_json
-from transforms.errors import NotFoundError, UsageError
-from transforms.ids import check_name, content_id
-from transforms.represent.artifacts import ARTIFACTS
-from transforms.represent.artifacts_rules import ARTIFACTS_RULES
-from transforms.represent.asked import PUBLISHED_SETTINGS
-from transforms.represent.chunks import CHUNKS
-from transforms.represent.chunks_published import CHUNKS_PUBLISHED
-from transforms.represent.date_windows import DATE_WINDOWS
-from transforms.represent.index_keys import FACTS, KEYPHRASES
-from transforms.represent.propositions import PROPOSITIONS
-from transforms.represent.representation import Asking, Making, Representation, Settings, Units
-from transforms.represent.rolling_summary import ROLLING_SUMMARY
-from transforms.represent.rule_summary import RULE_SUMMARY
-from transforms.represent.sentences import SENTENCES
-from transforms.represent.sessions import SESSIONS
-from transforms.represent.summaries import SUMMARIES
-from transforms.represent.turns import TURNS
+from memlake.schemas.table import settings_json
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.base.ids import check_name, content_id
+from memlake.transforms.represent.as_published.chunks_published import CHUNKS_PUBLISHED
+from memlake.transforms.represent.as_published.date_windows import DATE_WINDOWS
+from memlake.transforms.represent.by_model.artifacts import ARTIFACTS
+from memlake.transforms.represent.by_model.asked import PUBLISHED_SETTINGS
+from memlake.transforms.represent.by_model.index_keys import FACTS, KEYPHRASES
+from memlake.transforms.represent.by_model.propositions import PROPOSITIONS
+from memlake.transforms.represent.by_model.rolling_summary import ROLLING_SUMMARY
+from memlake.transforms.represent.by_model.summaries import SUMMARIES
+from memlake.transforms.represent.by_rule.artifacts_rules import ARTIFACTS_RULES
+from memlake.transforms.represent.by_rule.chunks import CHUNKS
+from memlake.transforms.represent.by_rule.rule_summary import RULE_SUMMARY
+from memlake.transforms.represent.by_rule.sentences import SENTENCES
+from memlake.transforms.represent.by_rule.sessions import SESSIONS
+from memlake.transforms.represent.by_rule.turns import TURNS
+from memlake.transforms.represent.common.representation import (
+    Asking,
+    Representation,
+    RepresentationSpec,
+    Settings,
+    Units,
+)
 
 REPRESENTATIONS: dict[str, Representation] = {
     "chunks": CHUNKS,
@@ -48,7 +54,9 @@ Setting = int | float | str | bool
 OF_THE_RUN = ("model", "provider")
 
 
-def making(spec: str, overrides: Mapping[str, Setting] | None = None, *, model: str = "", provider: str = "") -> Making:
+def making(
+    spec: str, overrides: Mapping[str, Setting] | None = None, *, model: str = "", provider: str = ""
+) -> RepresentationSpec:
     """Fill in the settings of a representation that is asked for as NAME or NAME:KEY=VALUE,KEY=VALUE.
 
     NAME is a kind (`chunks`), or a kind, '-' and a word of the user's choice (`chunks-o0`). A kind's own name stands for
@@ -98,10 +106,10 @@ def making(spec: str, overrides: Mapping[str, Setting] | None = None, *, model: 
     later = {key for key, value in PUBLISHED_SETTINGS.items() if representation.asking and settings.get(key) == value}
     hashed = {key: value for key, value in settings.items() if key not in later}
     settings_hash = content_id(kind, settings_json(hashed), representation.revision, *material)
-    return Making(name, kind, settings, settings_hash, representation.revision)
+    return RepresentationSpec(name, kind, settings, settings_hash, representation.revision)
 
 
-def represent(making: Making, turns: pa.Table) -> Units:
+def represent(making: RepresentationSpec, turns: pa.Table) -> Units:
     """Make units from turns of whole conversations, sorted by (conversation_id, ordinal).
 
     Raises:
@@ -113,7 +121,7 @@ def represent(making: Making, turns: pa.Table) -> Units:
     return build(making, turns)
 
 
-def asking(making: Making) -> Asking | None:
+def asking(making: RepresentationSpec) -> Asking | None:
     """How a representation is made with a model; None for one that is made by rule."""
     return REPRESENTATIONS[_kind_of(making.kind)].asking
 

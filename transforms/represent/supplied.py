@@ -8,15 +8,17 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
-from schemas.links import LINKS
-from schemas.table import TIME, settings_json
-from transforms.errors import UsageError
-from transforms.ids import check_name, content_id
-from transforms.read.conversation import Conversation, DeadLetter, Session, SuppliedUnit
-from transforms.represent.catalogue import kind_named
-from transforms.represent.representation import Making, Units
-from transforms.represent.transcript import header, rank_in_run
-from transforms.represent.units import provenance_table, unit_table
+from memlake.schemas.links import LINKS
+from memlake.schemas.parts import PARTS
+from memlake.schemas.table import TIME, settings_json
+from memlake.transforms.base.conversation import Conversation, DeadLetter, Session, SuppliedUnit
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.base.ids import check_name, content_id
+from memlake.transforms.lake.storage.parts import units_part
+from memlake.transforms.represent.catalogue import kind_named
+from memlake.transforms.represent.common.representation import RepresentationSpec, Units
+from memlake.transforms.represent.common.units import provenance_table, unit_table
+from memlake.transforms.text.canonical import header, rank_in_run
 
 SUPPLIED_REVISION = 1
 Item = tuple[int, Session | None, SuppliedUnit]
@@ -37,7 +39,7 @@ def check_supplied_name(name: str) -> str:
     return name
 
 
-def supplied_making(name: str) -> Making:
+def supplied_making(name: str) -> RepresentationSpec:
     """What stands in the table of representations for units that came with their source.
 
     Raises:
@@ -45,7 +47,7 @@ def supplied_making(name: str) -> Making:
     """
     check_supplied_name(name)
     settings_hash = content_id("supplied", settings_json({}), SUPPLIED_REVISION)
-    return Making(name, "supplied", {}, settings_hash, SUPPLIED_REVISION)
+    return RepresentationSpec(name, "supplied", {}, settings_hash, SUPPLIED_REVISION)
 
 
 def refused_supplies(conversations: Sequence[Conversation]) -> list[DeadLetter]:
@@ -98,7 +100,7 @@ def _problem(name: str) -> str:
 
 
 def _units_of(
-    making: Making, corpus: str, ids: list[str], items: list[Item], ordinals: dict[tuple[str, str], int]
+    making: RepresentationSpec, corpus: str, ids: list[str], items: list[Item], ordinals: dict[tuple[str, str], int]
 ) -> Units:
     named = [[(ids[number], turn_id) for turn_id in unit.turn_ids] for number, _, unit in items]
     found = [[key for key in keys if key in ordinals] for keys in named]
@@ -136,3 +138,25 @@ def _units_of(
 
 def _json(attributes: dict[str, object]) -> str | None:
     return json.dumps(attributes, sort_keys=True, ensure_ascii=False) if attributes else None
+
+
+def supplied_parts(making: RepresentationSpec, made: Units) -> pa.Table:
+    """Rows of parts for supplied units, one a conversation that has any; the hash is over all their columns."""
+    groups = made.units.group_by(["corpus", "conversation_id"], use_threads=False).aggregate([([], "count_all")])
+    corpora, conversations, counts = (column.to_pylist() for column in groups.columns)
+    rows = {key: [making.settings_hash] for key in zip(corpora, conversations, strict=True)}
+    units = made.units.drop_columns("key_text")
+    event_at = units["event_at"].cast(pa.int64())
+    for table in (units.set_column(units.schema.get_field_index("event_at"), "event_at", event_at), made.provenance):
+        for row in table.to_pylist():
+            rows[row["corpus"], row["conversation_id"]].append(settings_json(row))
+    return pa.table(
+        {
+            "corpus": corpora,
+            "conversation_id": conversations,
+            "part": [units_part(making.name)] * len(rows),
+            "content_hash": [content_id(*texts) for texts in rows.values()],
+            "rows": counts,
+        },
+        schema=PARTS.schema,
+    )

@@ -7,15 +7,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import CONTEXTS, RETRIEVALS
-from transforms.errors import UsageError
-from transforms.retrieve.context import Leading, context_rows
-from transforms.retrieve.outputs import Outputs, Vectors, as_outputs
-from transforms.retrieve.plan import Plan
-from transforms.retrieve.search import CutoffKind, Cutoffs, Search
-from transforms.retrieve.shown import width
-from transforms.retrieve.store import Store
-from transforms.retrieve.view import View
+from memlake.schemas import CONTEXTS, RETRIEVALS
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.embed.outputs import Outputs, Vectors, as_outputs
+from memlake.transforms.retrieve.context import Leading, context_rows
+from memlake.transforms.retrieve.contexts.shown import width
+from memlake.transforms.retrieve.contexts.view import View
+from memlake.transforms.retrieve.plan import Plan
+from memlake.transforms.retrieve.steps.search import CutoffKind, Cutoffs, Search
+from memlake.transforms.retrieve.store.store import Store
 
 # Questions x units held as float64 at one time, about 32 MB a matrix: peak memory does not grow with a conversation.
 _BLOCK = 4_000_000

@@ -8,10 +8,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import CONTEXTS
-from schemas.table import STRINGS
-from transforms.retrieve.search import CutoffKind, Search
-from transforms.retrieve.store import Coded
+from memlake.schemas import CONTEXTS
+from memlake.schemas.table import STRINGS
+from memlake.transforms.retrieve.steps.search import CutoffKind, Search
+from memlake.transforms.retrieve.store.store import Coded
 
 # Joined texts a piece of a column may hold: Arrow's string offsets end at 2 GiB.
 _MAX_BYTES = 2**29

@@ -4,21 +4,21 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from transforms.errors import NotFoundError, UsageError
-from transforms.retrieve.expand import Expand
-from transforms.retrieve.filter import Filter
-from transforms.retrieve.fuse import SCALED, FuseRrf, FuseWeighted
-from transforms.retrieve.pack import Pack
-from transforms.retrieve.rank import Rank
-from transforms.retrieve.rerank import Rerank
-from transforms.retrieve.reranker import check_reranker
-from transforms.retrieve.search import Search, Step
-from transforms.retrieve.seed import SeedDense, SeedLexical
-from transforms.retrieve.seed_plain import SeedGold, SeedRandom, SeedTime
-from transforms.retrieve.seed_tokens import SeedMulti, SeedSparse
-from transforms.retrieve.settings import checked_settings, settings_of
-from transforms.retrieve.show import Merge, Project, Show
-from transforms.retrieve.swap import Swap
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.embed.reranker import check_reranker
+from memlake.transforms.retrieve.steps.expand import Expand
+from memlake.transforms.retrieve.steps.filter import Filter
+from memlake.transforms.retrieve.steps.fuse import SCALED, FuseRrf, FuseWeighted
+from memlake.transforms.retrieve.steps.pack import Pack
+from memlake.transforms.retrieve.steps.rank import Rank
+from memlake.transforms.retrieve.steps.rerank import Rerank
+from memlake.transforms.retrieve.steps.search import Search, Step
+from memlake.transforms.retrieve.steps.seed import SeedDense, SeedLexical
+from memlake.transforms.retrieve.steps.seed_plain import SeedGold, SeedRandom, SeedTime
+from memlake.transforms.retrieve.steps.seed_tokens import SeedMulti, SeedSparse
+from memlake.transforms.retrieve.steps.settings import checked_settings, settings_of
+from memlake.transforms.retrieve.steps.show import Merge, Project, Show
+from memlake.transforms.retrieve.steps.swap import Swap
 
 StepTable = Mapping[str, Any]
 

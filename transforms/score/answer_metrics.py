@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping
 import duckdb
 import pyarrow as pa
 
-from schemas import ANSWERS, SCORES
-from schemas.table import FLOAT, STRING
-from transforms.score.content_tokens import Language
-from transforms.score.text_overlap import Bleu, RougeL, exact_match
-from transforms.score.token_f1 import TokenF1, says_unanswerable, signature
+from memlake.schemas import ANSWERS, SCORES
+from memlake.schemas.table import FLOAT, STRING
+from memlake.transforms.score.text_overlap import Bleu, RougeL, exact_match
+from memlake.transforms.score.token_f1 import TokenF1, says_unanswerable, signature
+from memlake.transforms.text.content_tokens import Language
 
 METRICS = ("token_f1", "token_f1_plain", "exact_match", "bleu", "rouge_l")
 

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from transforms.score.statistics.resampling import (
+from memlake.transforms.score.statistics.resampling import (
     Floats,
     Weights,
     bootstrap_method,
     cluster_weights,
     ratio_intervals,
 )
-from transforms.score.statistics.rows import NO_SCORES, NO_VARIANCE, ONE_CLUSTER, few_clusters, notes, row_of
-from transforms.score.statistics.series import Codes, codes_of
+from memlake.transforms.score.statistics.rows import NO_SCORES, NO_VARIANCE, ONE_CLUSTER, few_clusters, notes, row_of
+from memlake.transforms.score.statistics.series import Codes, codes_of
 
 NO_MODEL = "no_model: no model was asked"
 PRICE_UNKNOWN = "price_unknown: no price, no tokens, or never sent from this lake"

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
-from transforms.score.cost_rows import (
+from memlake.transforms.base.sql import sql_files
+from memlake.transforms.score.cost_rows import (
     NO_MODEL,
     NO_VERDICT,
     NOTHING_CORRECT,
@@ -23,9 +24,8 @@ from transforms.score.cost_rows import (
     mean_row,
     ratio_row,
 )
-from transforms.score.statistics.rows import notes, row_of, table_of
-from transforms.sql import sql_files
-from transforms.study.study import Study
+from memlake.transforms.score.statistics.rows import notes, row_of, table_of
+from memlake.transforms.study.study import Study
 
 # Questions a conversation, over which its writing is spread.
 AMORTISED_OVER = (1, 10, 100, 1000)

@@ -6,13 +6,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import LOSSES
-from schemas.table import INT, STRING
-from transforms.errors import UsageError
-from transforms.score.content_tokens import Language
-from transforms.score.matching import matches_of
-from transforms.score.registered import registered
-from transforms.sql import sql_file
+from memlake.schemas import LOSSES
+from memlake.schemas.table import INT, STRING
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.base.sql import sql_file
+from memlake.transforms.score.matching import matches_of
+from memlake.transforms.score.registered import registered
+from memlake.transforms.text.content_tokens import Language
 
 UNLIKE = pa.schema([pa.field("judge", STRING, nullable=False)])
 BY_TURN = pa.schema(

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import duckdb
 import pyarrow as pa
 
-from schemas import ANSWERS
-from schemas.table import BOOL, STRING
-from transforms.answer.matching import Tokens, matches
-from transforms.score.content_tokens import Language
+from memlake.schemas import ANSWERS
+from memlake.schemas.table import BOOL, STRING
+from memlake.transforms.answer.matching import Tokens, matches
+from memlake.transforms.text.content_tokens import Language
 
 MATCHES = pa.schema(
     [

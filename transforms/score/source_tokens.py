@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.lake.snapshot import Snapshot
-from transforms.score.content_tokens import Language, content_tokens_of
+from memlake.transforms.lake.storage.snapshot import Snapshot
+from memlake.transforms.text.content_tokens import Language, content_tokens_of
 
 SOURCE_TOKENS = pa.schema(
     [

@@ -8,7 +8,7 @@ from typing import Any
 
 from rapidfuzz.distance import LCSseq
 
-from transforms.score.content_tokens import Language
+from memlake.transforms.text.content_tokens import Language
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)

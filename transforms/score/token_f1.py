@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import regex
 
-from transforms.score.content_tokens import Language
+from memlake.transforms.text.content_tokens import Language
 
 # The module of the official scorer, whose \b lets a combining mark belong to the word before it; `re` does not.
 _ARTICLE = regex.compile(r"\b(a|an|the|and)\b")

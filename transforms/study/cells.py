@@ -4,13 +4,13 @@ from dataclasses import asdict
 
 import pyarrow as pa
 
-from schemas import CELLS
-from schemas.table import settings_json
-from transforms.answer.spec import ReaderSpec
-from transforms.ids import content_id
-from transforms.llm.prompting import prompt
-from transforms.retrieve.cell import Cell
-from transforms.study.study import Study, StudyCell, StudyCorpus
+from memlake.schemas import CELLS
+from memlake.schemas.table import settings_json
+from memlake.transforms.answer.spec import ReaderSpec
+from memlake.transforms.base.ids import content_id
+from memlake.transforms.llm.prompting import prompt
+from memlake.transforms.retrieve.cell import Cell
+from memlake.transforms.study.study import Study, StudyCell, StudyCorpus
 
 
 def runnable(study: Study, cell: StudyCell, run_id: str) -> Cell:

@@ -2,9 +2,9 @@
 
 from difflib import get_close_matches
 
-from transforms.errors import UsageError
-from transforms.score.metrics import METRICS, OF_ANSWERS, OF_CONTEXTS, OF_VERDICTS
-from transforms.study.study import Measure, Study
+from memlake.schemas.metrics import METRICS, OF_ANSWERS, OF_CONTEXTS, OF_VERDICTS
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.study.study import Measure, Study
 
 
 def check_measures(where: str, study: Study) -> None:

@@ -6,16 +6,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from transforms.answer.spec import JUDGES, READERS, JudgeSpec, ReaderSpec
-from transforms.errors import NotFoundError, UsageError
-from transforms.ids import check_name
-from transforms.llm.prompting import prompt
-from transforms.retrieve.plan import PLANS, Plan, find_plan, parse_plan
-from transforms.retrieve.search import Cutoffs
-from transforms.retrieve.tokenisers import find_tokeniser
-from transforms.study.measures import check_measures
-from transforms.study.section import Section
-from transforms.study.study import Comparison, Gate, Measure, Published, Repeats, Study, StudyCell, StudyCorpus
+from memlake.transforms.answer.spec import JUDGES, READERS, JudgeSpec, ReaderSpec
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.base.ids import check_name
+from memlake.transforms.llm.prompting import prompt
+from memlake.transforms.retrieve.plan import PLANS, Plan, find_plan, parse_plan
+from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.study.measures import check_measures
+from memlake.transforms.study.section import Section
+from memlake.transforms.study.study import (
+    Comparison,
+    Gate,
+    Measure,
+    PublishedNumber,
+    Repeats,
+    Study,
+    StudyCell,
+    StudyCorpus,
+)
+from memlake.transforms.text.tokenisers import find_tokeniser
 
 _KINDS = ("tokens", "k", "none")
 _LANGUAGES = ("english", "other")
@@ -245,8 +254,8 @@ def _repeats(section: Section) -> Repeats:
     return made
 
 
-def _published(section: Section) -> Published:
-    made = Published(
+def _published(section: Section) -> PublishedNumber:
+    made = PublishedNumber(
         cell=section.text("cell"),
         measure=_measure(section, None),
         value=section.number("value"),
@@ -320,9 +329,9 @@ def _check_references(where: str, study: Study, cells: Sequence[str], corpora: S
         _known(where, f"{here} corpus", [comparison.corpus] if comparison.corpus else [], corpora)
         _known(where, f"{here} against", [comparison.against] if comparison.against else [], families)
         _known(where, f"{here} judge", [comparison.measure.judge], judges)
-    stated: list[Published | Gate] = [*study.published, *study.gates]
+    stated: list[PublishedNumber | Gate] = [*study.published, *study.gates]
     for one in stated:
-        here = "published" if isinstance(one, Published) else "gate"
+        here = "published" if isinstance(one, PublishedNumber) else "gate"
         _known(where, f"{here} cell", [one.cell], cells)
         _known(where, f"{here} corpus", [one.corpus] if one.corpus else [], corpora)
         if not one.corpus and len(corpora) > 1:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from transforms.errors import UsageError
+from memlake.transforms.base.errors import UsageError
 
 _REQUIRED = object()
 _HINT = "mend the file; flows/studies has examples"

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from transforms.answer.spec import JudgeSpec, ReaderSpec
-from transforms.errors import NotFoundError, UsageError
-from transforms.retrieve.plan import Plan
-from transforms.retrieve.search import CutoffKind, Cutoffs
-from transforms.score.content_tokens import Language
+from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.retrieve.plan import Plan
+from memlake.transforms.retrieve.steps.search import CutoffKind, Cutoffs
+from memlake.transforms.text.content_tokens import Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedNumber:
     """A number from elsewhere that may stand beside ours; `source` says whose, `note` what differs.
 
     Attributes:
@@ -153,9 +153,20 @@ class Study:
     judges: tuple[JudgeSpec, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     repeats: tuple[Repeats, ...] = ()
-    published: tuple[Published, ...] = ()
+    published: tuple[PublishedNumber, ...] = ()
     gates: tuple[Gate, ...] = ()
     seed: int = 7
+
+    def under(self, *, corpora: Sequence[str], embedder: str, reranker: str, model: str) -> "Study":
+        """The study as a run's settings change it; '' and no corpora leave it as it is.
+
+        Raises:
+            UsageError: a setting does not fit it.
+        """
+        study = self.on_corpora(corpora) if corpora else self
+        study = replace(study, embedder=embedder) if embedder else study
+        study = study.with_reranker(reranker) if reranker else study
+        return study.with_model(model)
 
     def cells_of(self, corpus: str) -> tuple[StudyCell, ...]:
         """The cells that run on a corpus."""

@@ -31,7 +31,7 @@ def environment(**extra: str) -> dict[str, str]:
 
 def run(*arguments: str, cwd: Path, **extra: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "flows.cli", *arguments],
+        [sys.executable, "-m", "memlake.flows.cli", *arguments],
         cwd=cwd,
         env=environment(**extra),
         capture_output=True,

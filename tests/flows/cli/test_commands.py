@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from flows.cli.represent import NAMES
-from transforms.represent.catalogue import REPRESENTATIONS
+from memlake.flows.cli.commands.represent import NAMES
+from memlake.transforms.represent.catalogue import REPRESENTATIONS
 
 Memlake = Callable[..., "subprocess.CompletedProcess[str]"]
 

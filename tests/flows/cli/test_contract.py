@@ -144,7 +144,7 @@ def test_a_configured_prefect_api_is_used_unless_the_run_is_to_be_in_line(memlak
 
 
 def test_a_reader_who_leaves_early_is_no_error(lake: Path, bare_environment: dict[str, str]):
-    command = f"{sys.executable} -m flows.cli sql 'select range as n from range(500000)' | head -n 1"
+    command = f"{sys.executable} -m memlake.flows.cli sql 'select range as n from range(500000)' | head -n 1"
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=lake.parent, env=bare_environment, capture_output=True, text=True, timeout=60, check=False,
@@ -157,7 +157,7 @@ def test_a_reader_of_the_help_who_leaves_at_once_is_no_error(bare_environment: d
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", *arguments],
+        [sys.executable, "-m", "memlake.flows.cli", *arguments],
         env=bare_environment, stdout=write, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
     )  # fmt: skip
     os.close(write)
@@ -165,7 +165,13 @@ def test_a_reader_of_the_help_who_leaves_at_once_is_no_error(bare_environment: d
 
 
 def test_interrupting_ends_with_130(lake: Path, bare_environment: dict[str, str]):
-    command = [sys.executable, "-m", "flows.cli", "sql", "select count(*) from range(10000000000) a, range(1000) b"]
+    command = [
+        sys.executable,
+        "-m",
+        "memlake.flows.cli",
+        "sql",
+        "select count(*) from range(10000000000) a, range(1000) b",
+    ]
     with subprocess.Popen(command, cwd=lake.parent, env=bare_environment, stderr=subprocess.PIPE, text=True) as process:
         maps = Path(f"/proc/{process.pid}/maps")
         if not maps.exists():
@@ -191,7 +197,7 @@ def test_settings_come_from_the_file_and_the_environment(memlake: Memlake, lake:
 
 
 def test_help_imports_nothing_heavy(bare_environment: dict[str, str]):
-    code = "import sys; from flows.cli.main import run; run(['--help']); print(*sys.modules)"
+    code = "import sys; from memlake.flows.cli.main import run; run(['--help']); print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=bare_environment, capture_output=True, text=True, timeout=60, check=True,
@@ -203,7 +209,7 @@ def test_help_imports_nothing_heavy(bare_environment: dict[str, str]):
 def test_a_command_ends_when_its_work_is_done_whatever_threads_are_left(tmp_path: Path):
     code = (
         "import sys, threading, time; threading.Thread(target=time.sleep, args=(60,)).start(); "
-        "sys.argv = ['memlake', '--version']; from flows.cli.main import main; main()"
+        "sys.argv = ['memlake', '--version']; from memlake.flows.cli.main import main; main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

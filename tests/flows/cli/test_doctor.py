@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from flows import checkup
-from flows.config import load
+from memlake.flows.run import doctor as checkup
+from memlake.flows.run.config import load
 
 Memlake = Callable[..., "subprocess.CompletedProcess[str]"]
 GONE = {

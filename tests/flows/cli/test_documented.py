@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from cyclopts import App
 
-from flows.cli.commands import COMMANDS
-from flows.cli.main import build
+from memlake.flows.cli.catalogue import COMMANDS
+from memlake.flows.cli.main import build
 
 REPOSITORY = Path(__file__).parents[3]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -65,7 +65,7 @@ def test_every_command_is_in_the_readme_or_in_its_group_s_examples(command: str)
     shown = [line for line in [*README_COMMANDS, *EXAMPLES] if line.startswith(f"memlake {command}")]
     group = command.split()[0]
     listed = re.search(rf"memlake {group} .*also: .*\b{command.split()[-1]}\b", README)
-    assert shown or listed, f"memlake {command} is in neither README.md nor flows/cli/commands.py"
+    assert shown or listed, f"memlake {command} is in neither README.md nor flows/cli/catalogue.py"
 
 
 def test_every_option_and_argument_is_explained():
@@ -80,18 +80,18 @@ def test_every_option_and_argument_is_explained():
 
 
 def test_every_setting_is_explained():
-    from flows.config import Settings
+    from memlake.flows.run.config import Settings
 
     assert all(field.description for field in Settings.model_fields.values())
 
 
 def test_the_installed_command_is_this_one():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
-    assert project["project"]["scripts"]["memlake"] == "flows.cli.main:main"
+    assert project["project"]["scripts"]["memlake"] == "memlake.flows.cli.main:main"
 
 
 def test_the_exit_codes_of_the_readme_are_those_of_the_errors():
-    from transforms import errors
+    from memlake.transforms.base import errors
 
     documented = {int(code) for code in re.findall(r"^\| (\d+) \|", README, re.MULTILINE)}
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from flows.cli.drawn import draw
+from memlake.flows.cli.printing.drawn import draw
 
 TEXT = "Shoes stay outside everywhere except in the hall, which is swept on Sundays."
 ID = "1b1e05c7b3f04a4ea2f6d1c6a3a0d9f1"

@@ -1,4 +1,4 @@
-from flows.cli.plain import aligned, cell, printable
+from memlake.flows.cli.printing.plain import aligned, cell, printable
 
 
 def test_control_signs_are_shown_not_sent_to_the_terminal():

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.remedies import remedy
-from flows.config import lake_flag
-from schemas import TABLES
+from memlake.flows.cli.printing.remedies import remedy
+from memlake.flows.run.config import lake_flag
+from memlake.schemas import TABLES
 
 Memlake = Callable[..., "subprocess.CompletedProcess[str]"]
 TURNS = ["Shoes stay in the hall.", "The gate code is 4471."]

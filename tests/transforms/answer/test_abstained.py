@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from transforms.answer.abstained import ABSTENTION, abstains
+from memlake.transforms.answer.abstained import ABSTENTION, abstains
 
 ABSTAINING = (
     ABSTENTION,

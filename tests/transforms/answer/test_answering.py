@@ -7,14 +7,14 @@ import pyarrow as pa
 import pytest
 from answer_tables import Says, at, blocks, contexts, question, questions
 
-from schemas import ANSWERS
-from transforms.answer.abstained import ABSTENTION
-from transforms.answer.answering import answer_contexts, answer_requests
-from transforms.answer.options import shown_order
-from transforms.answer.spec import ReaderSpec
-from transforms.errors import NotFoundError
-from transforms.llm.model import ModelStoppedError, Request
-from transforms.llm.prompting import prompt
+from memlake.schemas import ANSWERS
+from memlake.transforms.answer.abstained import ABSTENTION
+from memlake.transforms.answer.answering import answer_contexts, answer_requests
+from memlake.transforms.answer.options import shown_order
+from memlake.transforms.answer.spec import ReaderSpec
+from memlake.transforms.base.errors import NotFoundError
+from memlake.transforms.llm.prompting import prompt
+from memlake.transforms.llm.protocol.model import ModelStoppedError, Request
 
 READER = ReaderSpec("reader", "model", model="m", prompt="answer")
 HOSTILE = (

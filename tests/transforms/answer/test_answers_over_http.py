@@ -11,12 +11,12 @@ from answer_tables import answers, contexts, question, questions
 from edges import job
 from openai_server import CONTENT, REJECTED, TOO_LONG, TRANSIENT, Faults, OpenAIServer
 
-from transforms.answer.answering import answer_contexts, answer_requests
-from transforms.answer.judging import judge_answers
-from transforms.answer.spec import JudgeSpec, ReaderSpec
-from transforms.llm.edge import Edge
-from transforms.llm.model import ModelStoppedError
-from transforms.llm.retry import RetryPolicy
+from memlake.transforms.answer.answering import answer_contexts, answer_requests
+from memlake.transforms.answer.judging import judge_answers
+from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
+from memlake.transforms.llm.edge import Edge
+from memlake.transforms.llm.protocol.model import ModelStoppedError
+from memlake.transforms.llm.protocol.retry import RetryPolicy
 
 SCRIPT = "openai_readers:says"
 READER = ReaderSpec("reader", "model", model="m", prompt="answer")

@@ -9,19 +9,19 @@ from answer_tables import contexts, question, questions
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.answer.abstained import ABSTENTION
-from transforms.answer.answering import answer_contexts, answer_requests
-from transforms.answer.extractive import best_sentences
-from transforms.answer.options import shown_order
-from transforms.answer.questions import Question
-from transforms.answer.spec import ReaderSpec
-from transforms.score.content_tokens import content_tokens
+from memlake.transforms.answer.abstained import ABSTENTION
+from memlake.transforms.answer.answering import answer_contexts, answer_requests
+from memlake.transforms.answer.extractive import best_sentences
+from memlake.transforms.answer.options import shown_order
+from memlake.transforms.answer.questions import AskedQuestion
+from memlake.transforms.answer.spec import ReaderSpec
+from memlake.transforms.text.content_tokens import content_tokens
 
 WORDS = ("river", "bridge", "tram", "garden", "violin", "winter", "lantern", "ferry", "harbour", "orchard")
 
 
-def asked(text: str, *options: str) -> Question:
-    return Question(text, None, options, tuple(shown_order("c", "q0", len(options))))
+def asked(text: str, *options: str) -> AskedQuestion:
+    return AskedQuestion(text, None, options, tuple(shown_order("c", "q0", len(options))))
 
 
 def best(context: str, text: str, *options: str) -> tuple[str, int | None]:
@@ -99,7 +99,7 @@ def test_it_abstains_where_the_best_sentence_speaks_for_no_option() -> None:
 
 def test_equal_options_go_by_the_place_where_they_are_shown() -> None:
     for order in ((0, 1, 2), (2, 1, 0)):
-        one = Question("Where is the violin?", None, ("Ghent", "violin", "Ghent"), order)
+        one = AskedQuestion("Where is the violin?", None, ("Ghent", "violin", "Ghent"), order)
         assert best_sentences(["Her violin is in Ghent."], [one])[0][1] == order[0]
 
 

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 from answer_tables import Says, answers, blocks, question, questions
 
-from schemas import JUDGEMENTS
-from transforms.answer.forms import judge_prompts
-from transforms.answer.judging import judge_answers, judge_requests
-from transforms.answer.matching import normalised
-from transforms.answer.spec import JUDGES, JudgeSpec
-from transforms.llm.model import ModelStoppedError, Request
-from transforms.llm.prompting import prompt
+from memlake.schemas import JUDGEMENTS
+from memlake.transforms.answer.forms import judge_prompts
+from memlake.transforms.answer.judging import judge_answers, judge_requests
+from memlake.transforms.answer.matching import normalised
+from memlake.transforms.answer.spec import JUDGES, JudgeSpec
+from memlake.transforms.llm.prompting import prompt
+from memlake.transforms.llm.protocol.model import ModelStoppedError, Request
 
 MATCH, EXACT = JudgeSpec("match", "match"), JudgeSpec("exact", "exact")
 STRICT, ABSTENTION, LONG = (JudgeSpec("judge", kind, model="m") for kind in ("strict", "abstention", "longmemeval"))  # type: ignore[arg-type]

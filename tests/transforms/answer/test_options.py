@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.answer.options import chosen, labels, shown_order
+from memlake.transforms.answer.options import chosen, labels, shown_order
 
 OPTIONS = ("green tea", "black coffee", "A", "plain water")
 ORDER = (2, 0, 3, 1)

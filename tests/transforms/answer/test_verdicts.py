@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.answer.verdicts import verdict
+from memlake.transforms.answer.verdicts import verdict
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ import pytest
 from apache_beam.coders import registry
 from small_tables import rows_of
 
-from schemas import UNITS
-from transforms.batch import PARTS_SEEN, Batch
-from transforms.beam import BatchCoder
-from transforms.embed import vectors
-from transforms.embed.beam import EmbedUnits
-from transforms.embed.catalogue import card_of
-from transforms.embed.memo import Memo
-from transforms.embed.parts import fingerprint
-from transforms.lake.known import Known
+from memlake.schemas import UNITS
+from memlake.transforms.base.batch import PARTS_SEEN, Batch
+from memlake.transforms.base.beam import BatchCoder
+from memlake.transforms.embed import vectors
+from memlake.transforms.embed.beam import EmbedUnits
+from memlake.transforms.embed.catalogue import card_of
+from memlake.transforms.embed.embedder import fingerprint
+from memlake.transforms.embed.memo import Memo
+from memlake.transforms.lake.storage.base_parts import BaseParts
 
 
 def batch_of(name: str, *texts: str) -> Batch:
@@ -44,7 +44,7 @@ def test_texts_that_come_again_are_counted_as_seen_and_embedded_once(monkeypatch
         pipeline
         | beam.Create([pickle.dumps(batch) for batch in BATCHES], reshuffle=False)
         | beam.Map(pickle.loads)
-        | EmbedUnits(Known("", "", "c"), "static", made_by)
+        | EmbedUnits(BaseParts("", "", "c"), "static", made_by)
         | beam.Map(lambda batch: None if batch.total else batch.vectors["r__static"].num_rows)
     )
     result = pipeline.run()

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from transforms.embed import catalogue
-from transforms.embed.embedder import EmbedderCard
-from transforms.errors import NotFoundError
+from memlake.transforms.base.errors import NotFoundError
+from memlake.transforms.embed import catalogue
+from memlake.transforms.embed.embedder import EmbedderCard
 
 
 class Plain:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tiny_models import hub_cache
 
-from transforms.embed.checkpoint import PLAIN, find_checkpoint
-from transforms.embed.spec import parse_spec
-from transforms.errors import NotFoundError
+from memlake.transforms.base.errors import NotFoundError
+from memlake.transforms.embed.checkpoint import PLAIN, find_checkpoint
+from memlake.transforms.embed.spec import parse_spec
 
 COMMIT = "5617a9f61b028005a4858fdac845db406aefb181"
 HUB_ID = "BAAI/bge-m3"

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from transforms.embed import memo as memos
-from transforms.embed.embedder import EmbedderCard, Encoded, Failure, ragged
-from transforms.embed.memo import Memo
+from memlake.transforms.embed import memo as memos
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Failure, ragged
+from memlake.transforms.embed.memo import Memo
 
 
 class Encoder:

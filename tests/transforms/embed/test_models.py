@@ -15,22 +15,22 @@ from lake_contents import assert_sound
 from sample_chats import conversation, write_conversations
 from small_tables import rows_of
 
-from flows.embed import embed
-from flows.ingest import ingest
-from flows.settings import EmbedSettings, IngestSettings
-from schemas import QUESTIONS, UNITS
-from transforms.embed.catalogue import load
-from transforms.embed.memo import Memo
-from transforms.embed.vectors import embed_units
-from transforms.errors import NotFoundError, UsageError
-from transforms.lake.lake import open_lake
-from transforms.retrieve.cell import Cell, run_cell
-from transforms.retrieve.outputs import outputs_of
-from transforms.retrieve.plan import parse_plan
-from transforms.retrieve.reranker import load_reranker
-from transforms.retrieve.search import Cutoffs
-from transforms.retrieve.seed_tokens import lexical_weights_scores, max_sim
-from transforms.retrieve.store import open_store
+from memlake.flows.embed import embed
+from memlake.flows.ingest import ingest
+from memlake.flows.run.settings import EmbedSettings, IngestSettings
+from memlake.schemas import QUESTIONS, UNITS
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.embed.catalogue import load
+from memlake.transforms.embed.memo import Memo
+from memlake.transforms.embed.outputs import outputs_of
+from memlake.transforms.embed.reranker import load_reranker
+from memlake.transforms.embed.vectors import embed_units
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.retrieve.cell import Cell, run_cell
+from memlake.transforms.retrieve.plan import parse_plan
+from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.steps.seed_tokens import lexical_weights_scores, max_sim
+from memlake.transforms.retrieve.store.store import open_store
 
 tiny_models.needs_flag_embedding()
 

@@ -12,19 +12,19 @@ from edges import QUICK
 from openai_server import Faults, OpenAIServer
 from small_tables import rows_of
 
-from schemas import UNITS
-from transforms.batch import PARTS_SEEN, Batch
-from transforms.embed import openai
-from transforms.embed.batches import embed_batch
-from transforms.embed.catalogue import card_of, opened
-from transforms.embed.embedder import Failure
-from transforms.embed.parts import fingerprint, vectors_part_hash
-from transforms.errors import EmbedderMismatchError, UsageError
-from transforms.lake.known import Known
-from transforms.llm.edge import EdgeSettings
-from transforms.llm.model import ModelStoppedError
-from transforms.llm.quota import Limits
-from transforms.llm.quota_server import quota_server
+from memlake.schemas import UNITS
+from memlake.transforms.base.batch import PARTS_SEEN, Batch
+from memlake.transforms.base.errors import EmbedderMismatchError, UsageError
+from memlake.transforms.embed import openai
+from memlake.transforms.embed.batches import embed_batch
+from memlake.transforms.embed.catalogue import card_of, opened
+from memlake.transforms.embed.embedder import Failure, fingerprint
+from memlake.transforms.lake.storage.base_parts import BaseParts
+from memlake.transforms.lake.storage.parts import vectors_part_hash
+from memlake.transforms.llm.edge import EdgeSettings
+from memlake.transforms.llm.limits.quota import Limits
+from memlake.transforms.llm.limits.quota_server import quota_server
+from memlake.transforms.llm.protocol.model import ModelStoppedError
 
 NAME = "openai:embedder-1"
 
@@ -65,7 +65,7 @@ def batch_of(**texts: str) -> Batch:
 
 def embedded(settings: EdgeSettings, **texts: str) -> Batch:
     made_by = fingerprint(card_of(NAME, settings))
-    return embed_batch(batch_of(**texts), Known("", "", "c"), embedder=NAME, fingerprint=made_by, edge=settings)
+    return embed_batch(batch_of(**texts), BaseParts("", "", "c"), embedder=NAME, fingerprint=made_by, edge=settings)
 
 
 def test_vectors_are_the_servers_and_the_dimension_is_learnt_and_paid_once(fresh: OpenAIServer, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_vectors_that_change_their_dimension_are_refused(fresh: OpenAIServer, tm
         made_by = fingerprint(card_of(NAME, settings))
     fresh.set(dimension=9)
     with edge_of(fresh, tmp_path) as settings, pytest.raises(EmbedderMismatchError, match="dimension=9"):
-        embed_batch(batch_of(a="new text"), Known("", "", "c"), embedder=NAME, fingerprint=made_by, edge=settings)
+        embed_batch(batch_of(a="new text"), BaseParts("", "", "c"), embedder=NAME, fingerprint=made_by, edge=settings)
 
 
 def test_a_run_without_a_server_is_told_what_to_set() -> None:

@@ -2,8 +2,8 @@
 
 from dataclasses import fields, replace
 
-from transforms.embed.embedder import EmbedderCard
-from transforms.embed.parts import fingerprint, vectors_part_hash
+from memlake.transforms.embed.embedder import EmbedderCard, fingerprint
+from memlake.transforms.lake.storage.parts import vectors_part_hash
 
 CARD = EmbedderCard("stub", "stub-model", "7", 3, normalised=False)
 OTHER = EmbedderCard("stub", "other-model", "8", 4, normalised=True, sparse=True, multi=5)

@@ -10,10 +10,10 @@ import wordllama
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.embed import static
-from transforms.embed.catalogue import load
-from transforms.embed.static import load_static
-from transforms.errors import NotFoundError
+from memlake.transforms.base.errors import NotFoundError
+from memlake.transforms.embed import static
+from memlake.transforms.embed.catalogue import load
+from memlake.transforms.embed.static import load_static
 
 TEXTS = st.lists(
     st.one_of(st.text(), st.sampled_from(["I moved to Oslo", "我搬到了奥斯陆", "  ", "a </s> b"])), max_size=6

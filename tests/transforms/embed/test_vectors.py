@@ -7,11 +7,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from schemas.units import UNITS
-from schemas.vectors import vectors_schema
-from transforms.embed.embedder import EmbedderCard
-from transforms.embed.vectors import check_card, embed_units
-from transforms.errors import EmbedderMismatchError
+from memlake.schemas.units import UNITS
+from memlake.schemas.vectors import vectors_schema
+from memlake.transforms.base.errors import EmbedderMismatchError
+from memlake.transforms.embed.embedder import EmbedderCard
+from memlake.transforms.embed.vectors import check_card, embed_units
 
 CARD = EmbedderCard("stub", "stub-model", "7", 3, normalised=False)
 BAD = {

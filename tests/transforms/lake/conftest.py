@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from schemas import CONVERSATIONS, TURNS, UNITS
-from schemas.vectors import vectors_schema
-from transforms.batch import PARTS_SEEN
-from transforms.ids import content_id
-from transforms.lake.lake import Lake, open_lake
-from transforms.lake.manifest import Manifest, put_manifest, write_beside
-from transforms.lake.publish import Published, publish_shards
-from transforms.lake.snapshot import Snapshot
-from transforms.lake.stage import Stager
+from memlake.schemas import CONVERSATIONS, TURNS, UNITS
+from memlake.schemas.vectors import vectors_schema
+from memlake.transforms.base.batch import PARTS_SEEN
+from memlake.transforms.base.ids import content_id
+from memlake.transforms.lake.commit.publish import PublishedSnapshot, publish_shards
+from memlake.transforms.lake.stage.manifest import Manifest, put_manifest, write_beside
+from memlake.transforms.lake.storage.files import Stager
+from memlake.transforms.lake.storage.lake import Lake, open_lake
+from memlake.transforms.lake.storage.snapshot import Snapshot
 
 VECTORS = vectors_schema(embedder="test", model="test", revision="1", dimension=4, normalised=True)
 
@@ -89,7 +89,7 @@ class Shards:
         put_manifest(self.lake.staged, Manifest(shard, "c", tuple(files), tuple(fragments), (beside,), (), {}))
         return shard
 
-    def publish(self, *shards: str, audit: Callable[..., Mapping[str, pa.Table]] = no_audit) -> Published:
+    def publish(self, *shards: str, audit: Callable[..., Mapping[str, pa.Table]] = no_audit) -> PublishedSnapshot:
         return publish_shards(self.lake, shards, corpus="c", run_id="r", operation="ingest", audit=audit)
 
     def contents(self, at: str = "latest") -> dict[str, list[str]]:

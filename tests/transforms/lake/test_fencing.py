@@ -10,13 +10,13 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from small_tables import rows_of
 
-from schemas import CELLS, SNAPSHOTS, TAGS
-from transforms.errors import LakeBusyError, LakeConflictError
-from transforms.lake import publish
-from transforms.lake.lake import Lake
-from transforms.lake.publish import forget, publish_files, publish_shards, restore
-from transforms.lake.snapshot import Snapshot
-from transforms.lake.stage import StagedFile, Stager, open_lance
+from memlake.schemas import CELLS, SNAPSHOTS, TAGS
+from memlake.transforms.base.errors import LakeBusyError, LakeConflictError
+from memlake.transforms.lake.commit import publish
+from memlake.transforms.lake.commit.publish import forget, publish_files, publish_shards, restore
+from memlake.transforms.lake.storage.files import StagedFile, Stager, open_lance
+from memlake.transforms.lake.storage.lake import Lake
+from memlake.transforms.lake.storage.snapshot import Snapshot
 
 
 def no_audit(candidate: Snapshot, audited: pa.Table) -> dict[str, pa.Table]:

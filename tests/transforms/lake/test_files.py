@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from schemas import SNAPSHOTS
-from transforms.lake.lake import Lake
-from transforms.lake.stage import open_lance
+from memlake.schemas import SNAPSHOTS
+from memlake.transforms.lake.storage.files import open_lance
+from memlake.transforms.lake.storage.lake import Lake
 
 TEXTS = {"text", "key_text", "show_text", "attributes", "unit_id"}
 
@@ -72,7 +72,7 @@ def test_the_latest_snapshot_has_the_highest_sequence_wherever_its_row_stands(sh
 
 
 def test_two_snapshots_of_equal_contents_have_ids_of_their_own(shards):
-    from transforms.lake.publish import restore
+    from memlake.transforms.lake.commit.publish import restore
 
     first = shards.publish(shards.stage("one", {"a": ["one"]}))
     restored = [restore(shards.lake, first.snapshot_id, run_id="r").snapshot_id for _ in range(2)]

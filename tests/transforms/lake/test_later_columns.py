@@ -4,8 +4,8 @@ import pyarrow.parquet as pq
 import pytest
 from small_tables import rows_of
 
-from schemas import RETRIEVALS
-from transforms.lake.connect import bare_connection, create_view
+from memlake.schemas import RETRIEVALS
+from memlake.transforms.lake.query.connect import bare_connection, create_view
 
 LATER = ["sparse", "multi", "rerank"]
 

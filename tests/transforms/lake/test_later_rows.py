@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from schemas import CONTEXTS, RETRIEVALS
-from transforms.lake.stage import Stager
+from memlake.schemas import CONTEXTS, RETRIEVALS
+from memlake.transforms.lake.storage.files import Stager
 
 
 def test_rows_that_lack_a_later_column_are_written_again_with_nulls(tmp_path: Path):

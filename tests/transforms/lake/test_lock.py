@@ -12,14 +12,14 @@ from dataclasses import asdict
 
 import pytest
 
-from transforms.errors import LakeBusyError, LakeConflictError
-from transforms.lake import lock as locks
-from transforms.lake.lock import STALE_AFTER_S, Holder, acquire, read_holder
+from memlake.transforms.base.errors import LakeBusyError, LakeConflictError
+from memlake.transforms.lake.storage import lock as locks
+from memlake.transforms.lake.storage.lock import STALE_AFTER_S, Holder, acquire, read_holder
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from transforms.lake.lock import acquire
+from memlake.transforms.lake.storage.lock import acquire
 with acquire(Path(sys.argv[1]), "other", timeout_s=5):
     print("held", flush=True)
     time.sleep(60)

@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from transforms.batch import PARTS_SEEN, Batch
-from transforms.errors import LakeCorruptError
-from transforms.lake.bundle import BundleWriter, StagedBundle, write_manifest
-from transforms.lake.lake import Lake
-from transforms.lake.manifest import finished_shards, put_manifest, read_manifest
-from transforms.read.conversation import DeadLetter
+from memlake.transforms.base.batch import PARTS_SEEN, Batch
+from memlake.transforms.base.conversation import DeadLetter
+from memlake.transforms.base.errors import LakeCorruptError
+from memlake.transforms.lake.stage.bundle import BundleWriter, StagedBundle, write_manifest
+from memlake.transforms.lake.stage.manifest import finished_shards, put_manifest, read_manifest
+from memlake.transforms.lake.storage.lake import Lake
 
 LETTER = DeadLetter("empty_text", "text of turn 0 is empty", "memory:")
 

@@ -7,12 +7,12 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from small_tables import rows_of
 
-from schemas import CELLS, SNAPSHOTS, TURNS
-from transforms.errors import AuditError, LakeConflictError
-from transforms.lake.delta import active_files, commit_table
-from transforms.lake.lake import Lake
-from transforms.lake.publish import StageAgainError, forget, publish_files
-from transforms.lake.stage import Stager, open_lance
+from memlake.schemas import CELLS, SNAPSHOTS, TURNS
+from memlake.transforms.base.errors import AuditError, LakeConflictError
+from memlake.transforms.lake.commit.publish import StageAgainError, forget, publish_files
+from memlake.transforms.lake.storage.delta import active_files, commit_table
+from memlake.transforms.lake.storage.files import Stager, open_lance
+from memlake.transforms.lake.storage.lake import Lake
 
 
 def test_a_first_publish_makes_every_table_readable(shards):
@@ -43,8 +43,8 @@ def test_a_changed_conversation_replaces_its_rows_and_spares_its_neighbours(shar
 
 def test_new_turns_take_every_representation_that_was_not_made_again_with_them(shards):
     shards.publish(shards.stage("one", {"a": ["old"], "b": ["stays"]}))
-    from transforms.batch import PARTS_SEEN
-    from transforms.lake.manifest import Manifest, put_manifest, read_manifest, write_beside
+    from memlake.transforms.base.batch import PARTS_SEEN
+    from memlake.transforms.lake.stage.manifest import Manifest, put_manifest, read_manifest, write_beside
 
     shards.stage("two", {"a": ["new"]})
     manifest = read_manifest(shards.lake.staged, "two")
@@ -113,7 +113,7 @@ def test_a_commit_to_a_moved_lance_table_publishes_nothing(shards, monkeypatch):
     shards.publish(shards.stage("one", {"a": ["one"]}))
     shards.stage("two", {"b": ["two"]})
     lake = shards.lake
-    from transforms.lake import lancedb
+    from memlake.transforms.lake.storage import lancedb
 
     def moving(root, table):
         dataset = open_lance(root, table)

@@ -4,10 +4,10 @@ import pyarrow as pa
 import pytest
 from small_tables import rows_of
 
-from schemas import SCORES
-from transforms.errors import LakeConflictError
-from transforms.lake.publish import forget, forgotten_of, publish_files
-from transforms.lake.stage import Stager
+from memlake.schemas import SCORES
+from memlake.transforms.base.errors import LakeConflictError
+from memlake.transforms.lake.commit.publish import forget, forgotten_of, publish_files
+from memlake.transforms.lake.storage.files import Stager
 
 
 def publish(lake, *conversations):

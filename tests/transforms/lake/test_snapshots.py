@@ -6,12 +6,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from schemas import ALL
-from transforms.errors import LakeCorruptError, NotFoundError, UsageError
-from transforms.lake.connect import connect
-from transforms.lake.lake import open_lake
-from transforms.lake.publish import restore
-from transforms.lake.verify import verify
+from memlake.schemas import ALL
+from memlake.transforms.base.errors import LakeCorruptError, NotFoundError, UsageError
+from memlake.transforms.lake.commit.publish import restore
+from memlake.transforms.lake.commit.verify import verify
+from memlake.transforms.lake.query.connect import connect
+from memlake.transforms.lake.storage.lake import open_lake
 
 
 def count(connection, what):

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.llm.cache import ReplyCache, embedding_hash
-from transforms.llm.model import Embedded, Message, Reply, Request
+from memlake.transforms.llm.protocol.model import Embedded, Message, Reply, Request
+from memlake.transforms.llm.records.cache import ReplyCache, embedding_hash
 
 REQUEST = Request("m", (Message("system", "You {extract}."), Message("user", "Ann: I got a cat \ud800.")), 100, seed=7)
 HASH = REQUEST.hash("p")
@@ -216,8 +216,8 @@ def test_two_processes_that_put_the_same_entries_agree_on_one_of_them_each(tmp_p
     script = """
 import sys
 from pathlib import Path
-from transforms.llm.cache import ReplyCache
-from transforms.llm.model import Message, Reply, Request
+from memlake.transforms.llm.records.cache import ReplyCache
+from memlake.transforms.llm.protocol.model import Message, Reply, Request
 cache, won = ReplyCache(Path(sys.argv[1])), []
 input()
 for number in range(300):

@@ -8,16 +8,16 @@ import threading
 
 import pytest
 
-from schemas.calls import CALLS
-from transforms.lake.lake import open_lake
-from transforms.llm import calls as module
-from transforms.llm.calls import CallLog, new_call_id, paid, sweep
+from memlake.schemas.calls import CALLS
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.llm.records import calls as module
+from memlake.transforms.llm.records.calls import CallLog, new_call_id, paid, sweep
 
 ROW = {"request_hash": "h", "stage": "extract", "provider": "p", "model": "m", "outcome": "ok"}
 WRITER = """
 import sys, time
 from pathlib import Path
-from transforms.llm.calls import CallLog, new_call_id
+from memlake.transforms.llm.records.calls import CallLog, new_call_id
 log = CallLog(Path(sys.argv[1]), sys.argv[2])
 for number in range(int(sys.argv[3])):
     log.add(call_id=new_call_id(), attempt=0, request_hash=str(number), stage="embed", provider="p", model="m", outcome="ok")

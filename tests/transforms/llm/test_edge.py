@@ -10,13 +10,13 @@ import pytest
 from edges import QUICK, SCHEMA, ask, embed, job, request, rows
 from openai_server import FATAL, TOO_LONG, TRANSIENT, Faults
 
-from transforms.llm.cache import ReplyCache
-from transforms.llm.edge import EdgeSettings, open_edge
-from transforms.llm.model import ModelStoppedError
-from transforms.llm.prices import load_prices
-from transforms.llm.quota import Limits
-from transforms.llm.quota_server import quota_server
-from transforms.llm.retry import RetryPolicy
+from memlake.transforms.llm.edge import EdgeSettings, open_edge
+from memlake.transforms.llm.limits.quota import Limits
+from memlake.transforms.llm.limits.quota_server import quota_server
+from memlake.transforms.llm.protocol.model import ModelStoppedError
+from memlake.transforms.llm.protocol.retry import RetryPolicy
+from memlake.transforms.llm.records.cache import ReplyCache
+from memlake.transforms.llm.records.prices import load_prices
 
 
 def test_a_call_is_made_once_and_booked_each_time(server, tmp_path):

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from edges import ask, job, request, rows
 
-from transforms.llm.edge import EdgeSettings, open_edge
-from transforms.llm.quota import Limits
-from transforms.llm.quota_server import quota_server
+from memlake.transforms.llm.edge import EdgeSettings, open_edge
+from memlake.transforms.llm.limits.quota import Limits
+from memlake.transforms.llm.limits.quota_server import quota_server
 
 
 def test_callers_on_loops_of_their_own_share_the_edges_loop(server, tmp_path):

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from transforms.llm.cache import ReplyCache
-from transforms.llm.estimate import Estimate, estimate
-from transforms.llm.model import Message, Reply, Request
-from transforms.llm.prices import load_prices
-from transforms.llm.tokens import TokenCounter, find_counter
+from memlake.transforms.llm.estimate import Estimate, estimate
+from memlake.transforms.llm.protocol.model import Message, Reply, Request
+from memlake.transforms.llm.records.cache import ReplyCache
+from memlake.transforms.llm.records.prices import load_prices
+from memlake.transforms.text.token_counts import TokenCounter, find_counter
 
 WORDS = TokenCounter("words", lambda text: len(text.split()))
 

@@ -4,10 +4,10 @@ from datetime import date
 
 import pytest
 
-from transforms.errors import UsageError
-from transforms.llm.caller import Books
-from transforms.llm.calls import CallLog
-from transforms.llm.prices import check_priced, find_price, load_prices, price_of
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.llm.caller import CallRecorder
+from memlake.transforms.llm.records.calls import CallLog
+from memlake.transforms.llm.records.prices import check_priced, find_price, load_prices, price_of
 
 ENTRY = '[[price]]\nmodel = "m"\nprovider = "p"\ninput = 1\noutput = 2.5\nas_of = 2026-01-31\n'
 
@@ -36,7 +36,7 @@ def test_a_call_costs_what_its_tokens_cost():
 
 
 def test_the_books_price_what_the_provider_had_cached_and_nothing_that_was_not_counted(tmp_path):
-    books = Books(CallLog(tmp_path, "run"), "p", "", load_prices())
+    books = CallRecorder(CallLog(tmp_path, "run"), "p", "", load_prices())
     assert books.price("gpt-4o-mini", 1000, 10, 400) == price_of(load_prices(), "gpt-4o-mini", 1000, 10, 400)
     assert books.price("gpt-4o-mini", 1000, None, None) == price_of(load_prices(), "gpt-4o-mini", 1000)
     assert books.price("gpt-4o-mini", None, 10, 0) is books.price("unknown", 1, 1, 0) is None

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.errors import UsageError
-from transforms.llm.quota import WINDOW_S, Limits, Quota
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.llm.limits.quota import WINDOW_S, Limits, Quota
 
 
 class Clock:

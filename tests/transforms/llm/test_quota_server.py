@@ -11,17 +11,17 @@ from contextlib import suppress
 
 import pytest
 
-from transforms.errors import MemlakeError
-from transforms.llm import quota as quotas
-from transforms.llm.model import ModelStoppedError
-from transforms.llm.quota import Limits
-from transforms.llm.quota_client import QuotaClient
-from transforms.llm.quota_server import quota_server
+from memlake.transforms.base.errors import MemlakeError
+from memlake.transforms.llm.limits import quota as quotas
+from memlake.transforms.llm.limits.quota import Limits
+from memlake.transforms.llm.limits.quota_client import QuotaClient
+from memlake.transforms.llm.limits.quota_server import quota_server
+from memlake.transforms.llm.protocol.model import ModelStoppedError
 
 # Each worker writes '+' when it has leave and '-' before it gives it back, into one file that all append to.
 WORKER = """
 import asyncio, os, sys
-from transforms.llm.quota_client import QuotaClient
+from memlake.transforms.llm.limits.quota_client import QuotaClient
 address, name, seen, calls = sys.argv[1], sys.argv[2], os.open(sys.argv[3], os.O_WRONLY | os.O_APPEND), int(sys.argv[4])
 async def call(client, number):
     grant = await client.acquire(f"{name}-{number}", tokens=1, price_usd=0.001)
@@ -38,7 +38,7 @@ asyncio.run(main())
 """
 HOLDER = """
 import asyncio, sys
-from transforms.llm.quota_client import QuotaClient
+from memlake.transforms.llm.limits.quota_client import QuotaClient
 async def main():
     client = await QuotaClient.connect(sys.argv[1])
     for name in ("a", "b"):

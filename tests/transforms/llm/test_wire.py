@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from transforms.llm.wire import FatalError, TransientError, chat, embed, open_client
+from memlake.transforms.llm.protocol.wire import FatalError, TransientError, chat, embed, open_client
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 9}
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from transforms.errors import MemlakeError
-from transforms.probes.check import check, faults, shape_faults
-from transforms.probes.conversation import Probes, Question, conversation_of
-from transforms.probes.plan import plan_of
+from memlake.transforms.base.errors import MemlakeError
+from memlake.transforms.probes.check import check, faults, shape_faults
+from memlake.transforms.probes.conversation import ProbeQuestion, Probes, conversation_of
+from memlake.transforms.probes.plan import plan_of
 
 SOUND = conversation_of(plan_of(7, "test", 0, 60), 0.5)
 TOLD = next(question for question in SOUND.questions if question.answer is not None and question.fits)
@@ -16,7 +16,7 @@ LOOSE = next(question for question in SOUND.questions if question.answer is not 
 TRAP = next(question for question in SOUND.questions if question.answer is None)
 
 
-def asking(question: Question) -> Probes:
+def asking(question: ProbeQuestion) -> Probes:
     """The sound conversation with one question in the place of its namesake."""
     return replace(
         SOUND, questions=tuple(question if one.question_id == question.question_id else one for one in SOUND.questions)

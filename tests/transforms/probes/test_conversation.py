@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.probes.check import faults, shape_faults
-from transforms.probes.conversation import FACT, Probes, conversation_of, tag_of
-from transforms.probes.plan import MIN_TURNS, Plan, plan_of
-from transforms.probes.template import CATEGORIES, SPLITS, UNANSWERABLE
+from memlake.transforms.probes.check import faults, shape_faults
+from memlake.transforms.probes.conversation import FACT, Probes, conversation_of, tag_of
+from memlake.transforms.probes.plan import MIN_TURNS, ProbePlan, plan_of
+from memlake.transforms.probes.template import CATEGORIES, SPLITS, UNANSWERABLE
 
 FITS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -20,7 +20,7 @@ def made(
     return [conversation_of(plan, fit) for plan in plans(split, conversations, turns, seed)]
 
 
-def plans(split: str = "test", conversations: int = 20, turns: int = 60, seed: int = 7) -> list[Plan]:
+def plans(split: str = "test", conversations: int = 20, turns: int = 60, seed: int = 7) -> list[ProbePlan]:
     return [plan_of(seed, split, index, turns) for index in range(conversations)]
 
 

@@ -1,6 +1,6 @@
 """Choices: the same everywhere, each on its own."""
 
-from transforms.probes.dice import Dice
+from memlake.transforms.probes.dice import Dice
 
 
 def test_numbers_are_these_on_every_machine() -> None:

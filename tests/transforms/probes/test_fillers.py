@@ -2,12 +2,12 @@
 
 import pytest
 
-from transforms.probes.check import kept_sentences
-from transforms.probes.conversation import FILLER, conversation_of
-from transforms.probes.plan import plan_of
-from transforms.probes.template import DOMAINS, fillers, pools
-from transforms.represent.sentences import sentence_spans
-from transforms.score.content_tokens import content_tokens_of
+from memlake.transforms.probes.check import kept_sentences
+from memlake.transforms.probes.conversation import FILLER, conversation_of
+from memlake.transforms.probes.plan import plan_of
+from memlake.transforms.probes.template import DOMAINS, fillers, pools
+from memlake.transforms.represent.by_rule.sentences import sentence_spans
+from memlake.transforms.text.content_tokens import content_tokens_of
 
 
 @pytest.mark.parametrize("domain", range(len(DOMAINS)), ids=DOMAINS)

@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-from transforms.probes.conversation import conversation_of
-from transforms.probes.jsonl import lines_of
-from transforms.probes.plan import plan_of
-from transforms.read.conversation import Conversation, Source
-from transforms.read.formats import read_source
+from memlake.transforms.base.conversation import Conversation, Source
+from memlake.transforms.probes.conversation import conversation_of
+from memlake.transforms.probes.jsonl import lines_of
+from memlake.transforms.probes.plan import plan_of
+from memlake.transforms.read.catalogue import read_source
 
 
 def test_the_reader_finds_every_turn_question_and_gold_turn(tmp_path: Path) -> None:

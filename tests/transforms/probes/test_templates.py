@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from transforms.errors import UsageError
-from transforms.probes.template import CATEGORIES, DOMAINS, NEAR, SPLITS, Template, filled, pools, templates
-from transforms.score.content_tokens import content_tokens_of
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.probes.template import CATEGORIES, DOMAINS, NEAR, SPLITS, Template, filled, pools, templates
+from memlake.transforms.text.content_tokens import content_tokens_of
 
 ALL = [template for split in SPLITS for domain in DOMAINS for template in templates(split, domain)]
 PARTS = {"span": ("_from", "_to", "")}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from transforms.read.conversation import Conversation, DeadLetter, ReadOptions, Source
-from transforms.read.formats import read_source
+from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Source
+from memlake.transforms.read.catalogue import read_source
 
 Read = Callable[..., tuple[list[Conversation], list[DeadLetter]]]
 Write = Callable[..., str]

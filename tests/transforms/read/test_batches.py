@@ -2,15 +2,15 @@ import json
 
 import pytest
 
-from transforms.lake.known import Known
-from transforms.read.batches import read_batches
-from transforms.read.conversation import ReadOptions, Source
-from transforms.shard import Shard
+from memlake.transforms.base.conversation import ReadOptions, Source
+from memlake.transforms.base.shard import Shard
+from memlake.transforms.lake.storage.base_parts import BaseParts
+from memlake.transforms.read.batches import read_batches
 
 
 def counts_of(path: str, tmp_path, format_name: str) -> dict[str, int]:
     shard = Shard("source", 0, "seed", format_name, (Source(path),))
-    batches = read_batches(shard, shard.name(), Known(str(tmp_path), "", "k"), ReadOptions())
+    batches = read_batches(shard, shard.name(), BaseParts(str(tmp_path), "", "k"), ReadOptions())
     (seen,) = [batch.seen for batch in batches if batch.seen]
     return {
         name: seen[name] for name in ("questions", "questions_with_gold", "evidence_malformed", "evidence_dangling")

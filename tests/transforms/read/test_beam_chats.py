@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.read.beam_chats import _without_tag
-from transforms.read.formats import FORMATS, detect
+from memlake.transforms.read.catalogue import FORMATS, detect
+from memlake.transforms.read.formats.beam_chats.chats import _without_tag
 
 
 def message(number: object, content: object, role: str = "user", **more: object) -> dict[str, object]:

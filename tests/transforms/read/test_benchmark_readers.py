@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transforms.read.conversation import Conversation, Source
-from transforms.read.formats import FORMATS, REVISIONS, read_source
-from transforms.read.tabulate import tabulate
+from memlake.transforms.base.conversation import Conversation, Source
+from memlake.transforms.read.catalogue import FORMATS, REVISIONS, read_source
+from memlake.transforms.read.tabulate import tabulate
 
 # Keys that the readers look at, so that random JSON gets past their doors.
 KEYS = {

@@ -3,7 +3,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.read.choices import Choices, lettered, shuffled
+from memlake.transforms.read.common.choices import Choices, lettered, shuffled
 
 
 def test_lettered_options_keep_the_sources_order():

@@ -3,8 +3,8 @@ import random
 import pyarrow as pa
 import pytest
 
-from transforms.read.conversation import Conversation, DeadLetter
-from transforms.read.gather import PARTIAL, bucket_of, gather, partial_rows
+from memlake.transforms.base.conversation import Conversation, DeadLetter
+from memlake.transforms.read.gather import PARTIAL, bucket_of, gather, partial_rows
 
 
 def table(read, *paths: str) -> pa.Table:

@@ -2,11 +2,11 @@ import json
 
 import pytest
 
-from transforms.lake.progress import Progress
-from transforms.read.conversation import ReadOptions, Source
-from transforms.read.gather import PARTIAL, bucket_of, gather, partial_rows
-from transforms.read.gathering import gather_shard, read_gathered
-from transforms.shard import Shard
+from memlake.transforms.base.conversation import ReadOptions, Source
+from memlake.transforms.base.shard import Shard
+from memlake.transforms.lake.stage.progress import Progress
+from memlake.transforms.read.gather import PARTIAL, bucket_of, gather, partial_rows
+from memlake.transforms.read.gathering import gather_shard, read_gathered
 
 
 def test_no_partial_conversations_are_no_rows_of_the_same_schema():

@@ -1,4 +1,4 @@
-from transforms.read.gold import gold_of
+from memlake.transforms.read.common.gold import gold_of
 
 
 def test_each_id_is_paired_with_the_turn_of_its_name_and_a_status():

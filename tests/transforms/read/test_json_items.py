@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from transforms.read import json_items
-from transforms.read.conversation import DeadLetter
-from transforms.read.json_items import read_items
+from memlake.transforms.base.conversation import DeadLetter
+from memlake.transforms.read.common import json_items
+from memlake.transforms.read.common.json_items import read_items
 
 
 def split(uri: str) -> tuple[list[object], list[DeadLetter]]:

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from transforms.errors import NotFoundError
-from transforms.read.locomo_answers import TURN_ID, corrected_answer
-from transforms.read.locomo_questions import evidence_of
+from memlake.transforms.base.errors import NotFoundError
+from memlake.transforms.read.formats.locomo.answers import TURN_ID, corrected_answer
+from memlake.transforms.read.formats.locomo.questions import evidence_of
 
 
 def talk(**changes: object) -> dict[str, object]:

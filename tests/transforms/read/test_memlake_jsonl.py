@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from transforms.read.conversation import Conversation, DeadLetter, Source
-from transforms.read.formats import read_source
-from transforms.read.gather import gather, partial_rows
+from memlake.transforms.base.conversation import Conversation, DeadLetter, Source
+from memlake.transforms.read.catalogue import read_source
+from memlake.transforms.read.gather import gather, partial_rows
 
 HOSTILE = [
     "👨‍👩‍👧",

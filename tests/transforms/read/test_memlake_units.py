@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from transforms.read.conversation import Source
-from transforms.read.formats import detect, reader_of
+from memlake.transforms.base.conversation import Source
+from memlake.transforms.read.catalogue import detect, reader_of
 
 UNIT = {"conversation_id": "c1", "representation": "notes", "text": "Ana greets."}
 

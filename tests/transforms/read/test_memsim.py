@@ -1,7 +1,7 @@
 import json
 from collections import Counter
 
-from transforms.read.formats import FORMATS, detect
+from memlake.transforms.read.catalogue import FORMATS, detect
 
 
 def trajectory(**changes: object) -> dict[str, object]:

@@ -4,8 +4,8 @@ from dataclasses import fields, replace
 
 import pytest
 
-from transforms.read.conversation import Conversation, Question, Session
-from transforms.read.tabulate import tabulate
+from memlake.transforms.base.conversation import Conversation, Question, Session
+from memlake.transforms.read.tabulate import tabulate
 
 QUESTION = Question("q", 0, "Who?", "Ann", "one", evidence=[("t0", "t0", "valid")])
 # In what a question differs, where another value of the same type would not do.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from transforms.read.formats import FORMATS, detect
+from memlake.transforms.read.catalogue import FORMATS, detect
 
 CONTEXT = "0123456789abcdef" * 4
 PERSONA = {"role": "system", "content": "Current user persona: Ana, who has a secret boat."}

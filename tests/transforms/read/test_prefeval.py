@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from transforms.read.formats import FORMATS, detect
-from transforms.read.prefeval import EXCHANGES
+from memlake.transforms.read.catalogue import FORMATS, detect
+from memlake.transforms.read.formats.prefeval.chats import EXCHANGES
 
 PREFERENCE = {"preference": "I never eat fish.", "question": "What should I cook tonight?", "explanation": "No fish."}
 CHOICE = PREFERENCE | {

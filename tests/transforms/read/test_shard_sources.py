@@ -2,15 +2,15 @@ import json
 
 import pytest
 
-from transforms.batch import Batch
-from transforms.lake.known import Known
-from transforms.lake.progress import Progress
-from transforms.read.beam import _ReadShardFn
-from transforms.read.conversation import ReadOptions, Source
-from transforms.read.gathering import gather_shard
-from transforms.read.shard_sources import read_sources
-from transforms.read.sources import plan_shards
-from transforms.shard import Shard
+from memlake.transforms.base.batch import Batch
+from memlake.transforms.base.conversation import ReadOptions, Source
+from memlake.transforms.base.shard import Shard
+from memlake.transforms.base.sources import plan_shards
+from memlake.transforms.lake.stage.progress import Progress
+from memlake.transforms.lake.storage.base_parts import BaseParts
+from memlake.transforms.read.beam import _ReadShardFn
+from memlake.transforms.read.gathering import gather_shard
+from memlake.transforms.read.shard_sources import read_sources
 
 WORDS = "Shoes stay in the hall. " * 400
 RECORDS = {
@@ -62,7 +62,7 @@ def test_byte_ranges_of_a_file_add_up_to_the_file(write, tmp_path):
 
 
 def test_progress_never_goes_back_and_ends_full(shard, tmp_path, monkeypatch):
-    monkeypatch.setattr("transforms.lake.progress._WRITE_EVERY_S", 0.0)
+    monkeypatch.setattr("memlake.transforms.lake.stage.progress._WRITE_EVERY_S", 0.0)
     (tmp_path / "lake" / "staged").mkdir(parents=True)
     progress = Progress(tmp_path / "lake" / "staged", "run")
     progress.open()
@@ -70,7 +70,7 @@ def test_progress_never_goes_back_and_ends_full(shard, tmp_path, monkeypatch):
     if shard.format == "memlake-turns":
         gather_shard(shard, lake=str(tmp_path / "lake"), options=ReadOptions(), buckets=2, run_id="run")
     else:
-        reader = _ReadShardFn(Known(str(tmp_path / "lake"), "", "c"), ReadOptions(), "run")
+        reader = _ReadShardFn(BaseParts(str(tmp_path / "lake"), "", "c"), ReadOptions(), "run")
         for batch in reader.process(shard):
             assert isinstance(batch, Batch)
             shares.append(progress.done(1).share)

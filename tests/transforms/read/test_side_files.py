@@ -1,6 +1,6 @@
 import pytest
 
-from transforms.read.side_files import beside, first_readable, folders_of, stem_of
+from memlake.transforms.read.common.side_files import beside, first_readable, folders_of, stem_of
 
 
 @pytest.mark.parametrize(

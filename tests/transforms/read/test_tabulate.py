@@ -5,10 +5,10 @@ from canonical import canonical_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas import TABLES
-from transforms.read.column_hash import column_hash
-from transforms.read.conversation import Conversation, Question, Session
-from transforms.read.tabulate import tabulate, turns_hash
+from memlake.schemas import TABLES
+from memlake.transforms.base.conversation import Conversation, Question, Session
+from memlake.transforms.read.common.column_hash import column_hash
+from memlake.transforms.read.tabulate import tabulate, turns_hash
 
 PIECES = st.sampled_from(["👨‍👩‍👧", "e\u0301", "\r\n", "\n", "\u00a0", "\x1f", "\u2028", '"', "\\", "日本", "x", ": "])
 TEXTS = st.lists(PIECES, min_size=1, max_size=6).map("".join)

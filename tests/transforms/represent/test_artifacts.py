@@ -12,16 +12,16 @@ import pytest
 from jsonschema import Draft202012Validator
 from scripted_model import ScriptedModel, every_turn, item, shown
 
-from schemas.provenance import PROVENANCE
-from schemas.units import UNITS
-from transforms.errors import NotFoundError, UsageError
-from transforms.llm.prompting import prompt, prompt_names
-from transforms.read.conversation import Conversation
-from transforms.read.tabulate import tabulate
-from transforms.represent.artifacts import QUOTED, TYPES
-from transforms.represent.catalogue import making
-from transforms.represent.quoted import partial_date
-from transforms.represent.representation import Units
+from memlake.schemas.provenance import PROVENANCE
+from memlake.schemas.units import UNITS
+from memlake.transforms.base.conversation import Conversation
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.llm.prompting import prompt, prompt_names
+from memlake.transforms.read.tabulate import tabulate
+from memlake.transforms.represent.by_model.artifacts import QUOTED, TYPES
+from memlake.transforms.represent.by_model.quoted import partial_date
+from memlake.transforms.represent.catalogue import making
+from memlake.transforms.represent.common.representation import Units
 
 TurnsOf = Callable[..., pa.Table]
 TALK = {

@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 from scripted_model import ScriptedModel, every_turn, item, shown
 
-from schemas.table import settings_json
-from transforms.errors import UsageError
-from transforms.extract.pieces import halves, pieces_of
-from transforms.ids import content_id
-from transforms.llm.model import Request
-from transforms.represent.artifacts import QUOTED
-from transforms.represent.asked import PUBLISHED_SETTINGS, material_of
-from transforms.represent.catalogue import REPRESENTATIONS, making
-from transforms.represent.representation import Units
+from memlake.schemas.table import settings_json
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.base.ids import content_id
+from memlake.transforms.llm.protocol.model import Request
+from memlake.transforms.represent.by_model.artifacts import QUOTED
+from memlake.transforms.represent.by_model.asked import PUBLISHED_SETTINGS, material_of
+from memlake.transforms.represent.catalogue import REPRESENTATIONS, making
+from memlake.transforms.represent.common.representation import Units
+from memlake.transforms.represent.extract.pieces import halves, pieces_of
 
 TurnsOf = Callable[..., pa.Table]
 PUBLISHED = (

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.read.conversation import Conversation, Source
-from transforms.read.formats import read_source
-from transforms.read.tabulate import tabulate
-from transforms.represent.artifact_patterns import KINDS, RULES, kinds_of
-from transforms.represent.artifacts_rules import build_artifacts_rules
-from transforms.represent.catalogue import making, represent
+from memlake.transforms.base.conversation import Conversation, Source
+from memlake.transforms.read.catalogue import read_source
+from memlake.transforms.read.tabulate import tabulate
+from memlake.transforms.represent.by_rule.artifact_patterns import KINDS, RULES, kinds_of
+from memlake.transforms.represent.by_rule.artifacts_rules import build_artifacts_rules
+from memlake.transforms.represent.catalogue import making, represent
 
 Make = Callable[..., pa.Table]
 

@@ -12,9 +12,9 @@ from edges import job
 from openai_server import CONTENT, TRANSIENT, Faults, OpenAIServer
 from scripted_model import ScriptedModel
 
-from transforms.llm.model import Request
-from transforms.represent.catalogue import REPRESENTATIONS, asking, making
-from transforms.represent.representation import Units
+from memlake.transforms.llm.protocol.model import Request
+from memlake.transforms.represent.catalogue import REPRESENTATIONS, asking, making
+from memlake.transforms.represent.common.representation import Units
 
 TurnsOf = Callable[..., pa.Table]
 ASKING = [name for name, one in REPRESENTATIONS.items() if one.asking]

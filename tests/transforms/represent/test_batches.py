@@ -9,17 +9,17 @@ import pyarrow as pa
 import pytest
 from scripted_model import ScriptedModel, every_turn, shown
 
-from transforms.batch import PARTS_SEEN, Batch
-from transforms.lake.known import Known
-from transforms.represent.batches import Wanted, ask_units, build_units, to_ask
-from transforms.represent.catalogue import making
-from transforms.represent.parts import derived_part_hash, unfinished_part_hash
+from memlake.transforms.base.batch import PARTS_SEEN, Batch
+from memlake.transforms.lake.storage.base_parts import BaseParts
+from memlake.transforms.lake.storage.parts import derived_part_hash, unfinished_part_hash
+from memlake.transforms.represent.batches import BuildSpec, ask_units, build_units, to_ask
+from memlake.transforms.represent.catalogue import making
 
 TurnsOf = Callable[..., pa.Table]
 TALK = {name: [(None, [("Ann", f"I live in {name}.")]), (None, [("Bo", "So do I.")])] for name in ("Lima", "Oslo")}
 
 
-def built(turns: pa.Table, wanted: Wanted, script: Any) -> Batch:
+def built(turns: pa.Table, wanted: BuildSpec, script: Any) -> Batch:
     names = sorted(set(turns["conversation_id"].to_pylist()))
     rows = [dict(zip(PARTS_SEEN.names, (name, "turns", f"hash of {name}", 2, True), strict=True)) for name in names]
     batch = Batch("shard", tables={"turns": turns}, parts=pa.Table.from_pylist(rows, schema=PARTS_SEEN))
@@ -32,7 +32,7 @@ def test_a_conversation_that_lacks_an_answer_that_may_come_is_not_taken_for_done
     turns_of: TurnsOf, outcome: str
 ) -> None:
     one = making("artifacts", model="m")
-    wanted = Wanted(Known("", "", "c"), (one,))
+    wanted = BuildSpec(BaseParts("", "", "c"), (one,))
 
     def script(request: Any) -> str | tuple[str, str]:
         return (outcome, "") if "Lima" in request.messages[1].content else every_turn(request)
@@ -52,7 +52,7 @@ def test_a_conversation_of_which_nothing_was_made_has_a_part_without_rows(turns_
     def script(request: Any) -> str:
         return json.dumps({"artifacts": []}) if "Lima" in str(shown(request)) else every_turn(request)
 
-    batch = built(turns_of(TALK | {"Lima": TALK["Lima"][:1]}), Wanted(Known("", "", "c"), (one,)), script)
+    batch = built(turns_of(TALK | {"Lima": TALK["Lima"][:1]}), BuildSpec(BaseParts("", "", "c"), (one,)), script)
     parts = {row["conversation_id"]: row["rows"] for row in batch.parts.to_pylist() if row["part"] != "turns"}
     assert parts == {"Lima": 0, "Oslo": 2}
     assert batch.tables["extractions"].num_rows == 3

@@ -8,14 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from schemas.links import LINKS
-from schemas.provenance import PROVENANCE
-from schemas.units import UNITS
-from transforms.errors import NotFoundError, UsageError
-from transforms.ids import content_id
-from transforms.read.conversation import Conversation
-from transforms.read.tabulate import tabulate
-from transforms.represent.catalogue import REPRESENTATIONS, making, represent
+from memlake.schemas.links import LINKS
+from memlake.schemas.provenance import PROVENANCE
+from memlake.schemas.units import UNITS
+from memlake.transforms.base.conversation import Conversation
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.base.ids import content_id
+from memlake.transforms.read.tabulate import tabulate
+from memlake.transforms.represent.catalogue import REPRESENTATIONS, making, represent
 
 TALK = {
     "conv-1": [

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.provenance import PROVENANCE
-from schemas.units import UNITS
-from transforms.errors import UsageError
-from transforms.read.conversation import Conversation, ReadOptions, Source
-from transforms.read.locomo import LoCoMo
-from transforms.read.tabulate import tabulate
-from transforms.represent.catalogue import making, represent
-from transforms.represent.chunks import chunk_spans
-from transforms.represent.representation import Units
+from memlake.schemas.provenance import PROVENANCE
+from memlake.schemas.units import UNITS
+from memlake.transforms.base.conversation import Conversation, ReadOptions, Source
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.read.formats.locomo.conversations import LoCoMo
+from memlake.transforms.read.tabulate import tabulate
+from memlake.transforms.represent.by_rule.chunks import chunk_spans
+from memlake.transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.common.representation import Units
 
 Chunk = Callable[..., Units]
 

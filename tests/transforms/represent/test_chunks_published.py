@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.errors import UsageError
-from transforms.read.conversation import Conversation, ReadOptions, Source
-from transforms.read.locomo import LoCoMo
-from transforms.read.tabulate import tabulate
-from transforms.represent.catalogue import making, represent
-from transforms.represent.chunks_published import windows
-from transforms.represent.representation import Units
+from memlake.transforms.base.conversation import Conversation, ReadOptions, Source
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.read.formats.locomo.conversations import LoCoMo
+from memlake.transforms.read.tabulate import tabulate
+from memlake.transforms.represent.as_published.chunks_published import windows
+from memlake.transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.common.representation import Units
 
 TurnsOf = Callable[..., pa.Table]
 DATES = ("8 May, 2023", "9 May, 2023")

@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from transforms.errors import UsageError
-from transforms.read.conversation import Conversation
-from transforms.read.tabulate import tabulate
-from transforms.represent.catalogue import making, represent
-from transforms.represent.representation import Units
+from memlake.transforms.base.conversation import Conversation
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.read.tabulate import tabulate
+from memlake.transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.common.representation import Units
 
 # Three sessions a month apart, of two turns each.
 SAID = ("We moved yesterday.", "The bridge opened in 1932.", "Rain last month.", "Oh.", "So long!", "Bye.")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.represent.date_words import date_spans, resolved
+from memlake.transforms.represent.as_published.date_words import date_spans, resolved
 
 # A Wednesday.
 ANCHOR = date(2023, 5, 10)

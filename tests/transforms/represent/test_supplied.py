@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from schemas.provenance import PROVENANCE
-from schemas.units import UNITS
-from transforms.errors import UsageError
-from transforms.read.conversation import Conversation, ReadOptions, Source, SuppliedUnit
-from transforms.read.locomo import LoCoMo
-from transforms.read.tabulate import tabulate
-from transforms.represent.parts import derived_part_hash, supplied_parts
-from transforms.represent.supplied import supplied_making, supplied_units
+from memlake.schemas.provenance import PROVENANCE
+from memlake.schemas.units import UNITS
+from memlake.transforms.base.conversation import Conversation, ReadOptions, Source, SuppliedUnit
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.lake.storage.parts import derived_part_hash
+from memlake.transforms.read.formats.locomo.conversations import LoCoMo
+from memlake.transforms.read.tabulate import tabulate
+from memlake.transforms.represent.supplied import supplied_making, supplied_parts, supplied_units
 
 TALK = {
     "conv-1": [("8 May, 2023", [("Ann", "I like figs"), ("Bob", "So do I")]), (None, [("Ann", "Bye")])],

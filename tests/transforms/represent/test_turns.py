@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.catalogue import making, represent
 
 
 @given(data=st.data())

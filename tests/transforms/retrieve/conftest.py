@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 from small_tables import rows_of
 
-from schemas import EVIDENCE, LINKS, PROVENANCE, QUESTIONS, UNITS
-from transforms.retrieve.cell import Cell, Found, run_cell
-from transforms.retrieve.plan import parse_plan
-from transforms.retrieve.search import Cutoffs
-from transforms.retrieve.store import Store, open_store
+from memlake.schemas import EVIDENCE, LINKS, PROVENANCE, QUESTIONS, UNITS
+from memlake.transforms.retrieve.cell import Cell, Found, run_cell
+from memlake.transforms.retrieve.plan import parse_plan
+from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.store.store import Store, open_store
 
 
 @dataclass

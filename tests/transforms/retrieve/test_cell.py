@@ -5,12 +5,12 @@ import pyarrow as pa
 import pytest
 from small_tables import rows_of
 
-from schemas import CONTEXTS, QUESTIONS, RETRIEVALS, UNITS
-from transforms.errors import NotFoundError, UsageError
-from transforms.retrieve.cell import Cell, run_cell
-from transforms.retrieve.plan import find_plan, parse_plan
-from transforms.retrieve.search import Cutoffs
-from transforms.retrieve.store import open_store
+from memlake.schemas import CONTEXTS, QUESTIONS, RETRIEVALS, UNITS
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.retrieve.cell import Cell, run_cell
+from memlake.transforms.retrieve.plan import find_plan, parse_plan
+from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.store.store import open_store
 
 NONE = [np.nan, np.nan]
 CUTOFFS = [("tokens", 3), ("tokens", 100), ("k", 1), ("k", 2)]
@@ -188,8 +188,8 @@ def test_the_order_of_the_units_and_a_second_run_change_nothing():
 
 
 def test_every_question_of_many_gets_what_it_gets_alone(monkeypatch):
-    monkeypatch.setattr("transforms.retrieve.cell._BLOCK", 25)
-    monkeypatch.setattr("transforms.retrieve.context._MAX_BYTES", 64)
+    monkeypatch.setattr("memlake.transforms.retrieve.cell._BLOCK", 25)
+    monkeypatch.setattr("memlake.transforms.retrieve.context._MAX_BYTES", 64)
     store = store_of([(f"u{n:02}", f"fact{n % 5} about thing{n % 3}") for n in range(12)])
     cell = cell_of("lexical", tokens=(20, 40), k=(1, 5), texts=[("tokens", 20), ("tokens", 40), ("k", 5)])
     texts = [f"fact{n % 5} thing{n % 4}" for n in range(9)]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from transforms.retrieve.tokenisers import costs
-from transforms.score.content_tokens import content_tokens
+from memlake.transforms.text.content_tokens import content_tokens
+from memlake.transforms.text.tokenisers import costs
 
 WORDS = st.sampled_from(["red", "cars", "the", "  ", "\n", "boat", "é", "日本", "ran. ", "a", ", "])
 TEXTS = st.lists(WORDS, min_size=1, max_size=8).map(" ".join).filter(str.strip)
@@ -189,7 +189,7 @@ def test_blocks_of_questions_change_nothing(view, memory_of, asked, searched, mo
     plan = [{"step": "seed_random"}, {"step": "rank"}, view, {"step": "pack", "order": "time"}]
     questions = asked(*(f"question {n}" for n in range(7)))
     whole = searched(plan, memory.store(), questions, tokens=TOKENS)
-    monkeypatch.setattr("transforms.retrieve.cell._BLOCK", 25)
+    monkeypatch.setattr("memlake.transforms.retrieve.cell._BLOCK", 25)
     blocks = searched(plan, memory.store(), questions, tokens=TOKENS)
     by_key = [("question_id", "ascending"), ("cutoff_kind", "ascending"), ("cutoff", "ascending")]
     assert whole.contexts.sort_by(by_key) == blocks.contexts.sort_by(by_key)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transforms.errors import UsageError
+from memlake.transforms.base.errors import UsageError
 
 TALK = [("8 May", [("Ann", f"word{n}") for n in range(8)])]
 

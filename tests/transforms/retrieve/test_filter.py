@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from transforms.errors import UsageError
+from memlake.transforms.base.errors import UsageError
 
 END = [{"step": "rank"}, {"step": "pack"}]
 TALK = [("8 May", [("Ann Lee", "one"), ("Bo", "two")]), (None, [("李", "three"), ("Bo", "four")])]

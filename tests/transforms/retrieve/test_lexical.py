@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from transforms.retrieve.lexical import LexicalIndex, LexicalSettings
+from memlake.transforms.retrieve.indexes.lexical import LexicalIndex, LexicalSettings
 
 TEXTS = ["The cats were sleeping on a mat", "A dog runs after the cat", "Nothing to see", ""]
 

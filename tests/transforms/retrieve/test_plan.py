@@ -1,7 +1,7 @@
 import pytest
 
-from transforms.errors import NotFoundError, UsageError
-from transforms.retrieve.plan import PLANS, find_plan, parse_plan
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.retrieve.plan import PLANS, find_plan, parse_plan
 
 END = [{"step": "rank"}, {"step": "pack"}]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transforms.retrieve.reranker import Scored
+from memlake.transforms.embed.reranker import Scored
 
 TALK = [("8 May", [("Ann", "apple"), ("Bo", "apple pear pear"), ("Ann", "fig"), ("Bo", "apple of the long sort")])]
 
@@ -23,7 +23,7 @@ class LikesLength:
 @pytest.fixture
 def model(monkeypatch):
     model = LikesLength()
-    monkeypatch.setattr("transforms.retrieve.rerank.load_reranker", lambda _name: model)
+    monkeypatch.setattr("memlake.transforms.retrieve.steps.rerank.load_reranker", lambda _name: model)
     return model
 
 

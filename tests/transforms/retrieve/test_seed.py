@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from transforms.retrieve.seed import cosines
+from memlake.transforms.retrieve.steps.seed import cosines
 
 
 def test_a_cosine_is_that_of_float64_to_well_below_a_float32():

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from transforms.errors import UsageError
-from transforms.ids import content_id
-from transforms.retrieve.chance import LEVELS, chance
-from transforms.retrieve.plan import PLANS
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.base.ids import content_id
+from memlake.transforms.retrieve.plan import PLANS
+from memlake.transforms.retrieve.store.chance import LEVELS, chance
 
 TALK = [("8 May", [("Ann", "one"), ("Bo", "two")]), ("9 May", [("Ann", "three"), ("Bo", "four")])]
 

@@ -5,16 +5,16 @@ import pyarrow as pa
 import pytest
 from small_tables import rows_of
 
-from schemas import QUESTIONS, UNITS
-from schemas.vectors import vectors_schema
-from transforms.embed.embedder import Encoded, Failure, ragged
-from transforms.errors import UsageError
-from transforms.retrieve import seed_tokens
-from transforms.retrieve.cell import Cell, run_cell
-from transforms.retrieve.outputs import as_outputs, outputs_of
-from transforms.retrieve.plan import parse_plan
-from transforms.retrieve.search import Cutoffs
-from transforms.retrieve.store import align_vectors, open_store
+from memlake.schemas import QUESTIONS, UNITS
+from memlake.schemas.vectors import vectors_schema
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.embed.embedder import Encoded, Failure, ragged
+from memlake.transforms.embed.outputs import as_outputs, outputs_of
+from memlake.transforms.retrieve.cell import Cell, run_cell
+from memlake.transforms.retrieve.plan import parse_plan
+from memlake.transforms.retrieve.steps import seed_tokens
+from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.store.store import align_vectors, open_store
 
 DIMENSION = 6
 

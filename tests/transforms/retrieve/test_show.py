@@ -2,7 +2,7 @@
 
 import pytest
 
-from transforms.errors import UsageError
+from memlake.transforms.base.errors import UsageError
 
 FULL = [{"step": "seed_time"}, {"step": "rank"}]
 TALK = [("8 May", [("Ann", "one two three"), ("Bo", "four five")]), ("9 May", [("Ann", "six")])]

@@ -3,9 +3,9 @@ import pyarrow as pa
 import pytest
 from small_tables import rows_of
 
-from schemas import UNITS
-from transforms.errors import NotFoundError, UsageError
-from transforms.retrieve.store import UNIT_TOKENS, align_vectors, open_store
+from memlake.schemas import UNITS
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.retrieve.store.store import UNIT_TOKENS, align_vectors, open_store
 
 
 def units_of(*names, **columns):

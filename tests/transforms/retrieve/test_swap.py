@@ -38,7 +38,7 @@ def test_the_row_is_the_question_s_and_the_rest_is_that_of_its_partner(store, as
 def test_the_order_of_the_questions_and_their_blocks_change_nothing(store, asked, searched, ranks, monkeypatch):
     questions = asked(*(f"word{n}" for n in range(5)))
     whole = searched(swapped(), store, questions)
-    monkeypatch.setattr("transforms.retrieve.cell._BLOCK", 10)
+    monkeypatch.setattr("memlake.transforms.retrieve.cell._BLOCK", 10)
     blocks = searched(swapped(), store, questions.take([3, 1, 4, 0, 2]))
     assert all(ranks(whole, f"q{n}") == ranks(blocks, f"q{n}") for n in range(5))
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from small_tables import rows_of
 
-from schemas import QUESTIONS, UNITS
-from transforms.retrieve.cell import Cell, run_cell
-from transforms.retrieve.plan import find_plan
-from transforms.retrieve.search import Cutoffs
-from transforms.retrieve.store import open_store
+from memlake.schemas import QUESTIONS, UNITS
+from memlake.transforms.retrieve.cell import Cell, run_cell
+from memlake.transforms.retrieve.plan import find_plan
+from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.store.store import open_store
 
 # The cosine of the first and the second differs from 1 by less than float32 can tell, and float64 tells it.
 NEARLY = [[1.0, 1.75e-4], [1.0, 0.0]]

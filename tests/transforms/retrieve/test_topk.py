@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from transforms.errors import UsageError
-from transforms.retrieve import crew, topk
-from transforms.retrieve.grid import GRID, on_grid
-from transforms.retrieve.topk import top_k
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.retrieve.indexes import crew, topk
+from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
+from memlake.transforms.retrieve.indexes.topk import top_k
 
 
 def cosines(questions, units):

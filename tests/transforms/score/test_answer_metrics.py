@@ -4,8 +4,8 @@ import pytest
 from answered_runs import question, run_tables, said
 from small_tables import connection_of
 
-from schemas import CELLS, SCORES
-from transforms.score.answer_metrics import METRICS, answer_scores
+from memlake.schemas import CELLS, SCORES
+from memlake.transforms.score.answer_metrics import METRICS, answer_scores
 
 
 def scored(tables, language="english"):

@@ -4,10 +4,10 @@ import pytest
 from answered_runs import question, run_tables, said, source_tokens, unit_tokens, verdict
 from small_tables import connection_of
 
-from schemas import SCORES
-from transforms.score.answer_metrics import METRICS, answer_scores
-from transforms.score.evaluate import evaluate
-from transforms.sql import sql_file
+from memlake.schemas import SCORES
+from memlake.transforms.base.sql import sql_file
+from memlake.transforms.score.answer_metrics import METRICS, answer_scores
+from memlake.transforms.score.scores import evaluate
 
 FILES = {
     "abstained": "abstained",

@@ -8,13 +8,13 @@ import pytest
 from answered_runs import DEPTH, candidates, context, question, run_tables, said, source_tokens, unit_tokens, verdict
 from small_tables import connection_of, rows_of
 
-from schemas import EVIDENCE, LOSSES, PROVENANCE, RETRIEVALS
-from transforms.answer.abstained import abstains
-from transforms.answer.judging import judge_answers
-from transforms.answer.spec import JudgeSpec
-from transforms.errors import UsageError
-from transforms.score.losses import losses_of
-from transforms.score.matching import matches_of
+from memlake.schemas import EVIDENCE, LOSSES, PROVENANCE, RETRIEVALS
+from memlake.transforms.answer.abstained import abstains
+from memlake.transforms.answer.judging import judge_answers
+from memlake.transforms.answer.spec import JudgeSpec
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.score.losses import losses_of
+from memlake.transforms.score.matching import matches_of
 
 ALL = ("red", "car")
 

@@ -4,9 +4,9 @@ import re
 
 from small_tables import connection_of, rows_of
 
-from schemas import SCORES
-from transforms.score.answer_metrics import METRICS
-from transforms.sql import sql_files
+from memlake.schemas import SCORES
+from memlake.transforms.base.sql import sql_files
+from memlake.transforms.score.answer_metrics import METRICS
 
 
 def score(question, value, **more):

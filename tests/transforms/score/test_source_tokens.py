@@ -4,8 +4,8 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 from small_tables import rows_of
 
-from schemas import TURNS
-from transforms.score.source_tokens import SOURCE_TOKENS, source_tokens, source_tokens_of
+from memlake.schemas import TURNS
+from memlake.transforms.score.source_tokens import SOURCE_TOKENS, source_tokens, source_tokens_of
 
 
 def turn(ordinal, text, *, conversation="v", speaker="Ann", label="8 May, 2023"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from transforms.score.token_f1 import TokenF1, says_unanswerable
+from memlake.transforms.score.token_f1 import TokenF1, says_unanswerable
 
 f1 = TokenF1()
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from transforms.answer.spec import JudgeSpec, ReaderSpec
-from transforms.errors import NotFoundError, UsageError
-from transforms.retrieve.search import Cutoffs
-from transforms.study.cells import cell_rows, runnable
-from transforms.study.parse import parse_study
-from transforms.study.study import Gate, Measure, StudyCorpus
+from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.study.cells import cell_rows, runnable
+from memlake.transforms.study.parse import parse_study
+from memlake.transforms.study.study import Gate, Measure, StudyCorpus
 
 WHOLE = """
 name = "whole"

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from schemas import CELLS
-from transforms.errors import NotFoundError, UsageError
-from transforms.retrieve.search import Cutoffs
-from transforms.study.cells import cell_rows
-from transforms.study.parse import parse_study, read_study
-from transforms.study.study import Measure, StudyCorpus
+from memlake.schemas import CELLS
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.study.cells import cell_rows
+from memlake.transforms.study.parse import parse_study, read_study
+from memlake.transforms.study.study import Measure, StudyCorpus
 
 SMALL = """
 name = "small"

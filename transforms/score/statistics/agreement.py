@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.score.statistics.means import interval_note
-from transforms.score.statistics.resampling import (
+from memlake.transforms.score.statistics.means import interval_note
+from memlake.transforms.score.statistics.resampling import (
     Floats,
     Weights,
     bootstrap_method,
@@ -17,9 +17,9 @@ from transforms.score.statistics.resampling import (
     ratio_intervals,
     resampled,
 )
-from transforms.score.statistics.rows import MAJORITY, NO_SCORES, ONE_CLUSTER, few_clusters, notes, row_of
-from transforms.score.statistics.series import Codes, Mask, codes_of
-from transforms.study.study import Study
+from memlake.transforms.score.statistics.rows import MAJORITY, NO_SCORES, ONE_CLUSTER, few_clusters, notes, row_of
+from memlake.transforms.score.statistics.series import Codes, Mask, codes_of
+from memlake.transforms.study.study import Study
 
 _ANSWER = ["cell", "cutoff_kind", "cutoff", "label_set", "question_id", "repeat", "conversation_id"]
 _GROUP = ["cell", "cutoff_kind", "cutoff", "label_set"]

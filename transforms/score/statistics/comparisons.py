@@ -11,10 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
-from transforms.score.statistics.means import described
-from transforms.score.statistics.paired import detectable, holm, mcnemar, sign_flips
-from transforms.score.statistics.resampling import Floats, Weights, bootstrap_method, ratio_intervals
-from transforms.score.statistics.rows import (
+from memlake.transforms.score.statistics.means import described
+from memlake.transforms.score.statistics.paired import detectable, holm, mcnemar, sign_flips
+from memlake.transforms.score.statistics.resampling import Floats, Weights, bootstrap_method, ratio_intervals
+from memlake.transforms.score.statistics.rows import (
     MAJORITY,
     NO_CELL,
     NO_SCORES,
@@ -25,8 +25,8 @@ from transforms.score.statistics.rows import (
     notes,
     row_of,
 )
-from transforms.score.statistics.series import CorpusScores, Mask, Series
-from transforms.study.study import Comparison, Measure, Study
+from memlake.transforms.score.statistics.series import CorpusScores, Mask, Series
+from memlake.transforms.study.study import Comparison, Measure, Study
 
 # Metrics whose value for one answer is 1 or 0: what McNemar's test is for.
 YES_OR_NO = frozenset(

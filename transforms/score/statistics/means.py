@@ -4,16 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from transforms.score.statistics.resampling import Floats, Weights, bootstrap_method, ratio_intervals
-from transforms.score.statistics.rows import (
-    NO_SCORES,
-    NO_VARIANCE,
-    ONE_CLUSTER,
-    few_clusters,
-    notes,
-    row_of,
-)
-from transforms.score.statistics.series import CorpusScores, Series
+from memlake.transforms.score.statistics.resampling import Floats, Weights, bootstrap_method, ratio_intervals
+from memlake.transforms.score.statistics.rows import NO_SCORES, NO_VARIANCE, ONE_CLUSTER, few_clusters, notes, row_of
+from memlake.transforms.score.statistics.series import CorpusScores, Series
 
 # At most so many series, and so many sums by slice and conversation, are held at a time.
 _SERIES_AT_A_TIME = 256

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.score.statistics.resampling import Floats
-from transforms.score.statistics.series import Codes, CorpusScores, Series, codes_of
-from transforms.score.statistics.variance import Grid, component_rows, spread_row, stacked
-from transforms.study.study import Study
+from memlake.transforms.score.statistics.resampling import Floats
+from memlake.transforms.score.statistics.series import Codes, CorpusScores, Series, codes_of
+from memlake.transforms.score.statistics.variance import Grid, component_rows, spread_row, stacked
+from memlake.transforms.study.study import Study
 
 _VERDICT = "judge_accuracy"
 

@@ -5,7 +5,7 @@ from math import isfinite
 
 import pyarrow as pa
 
-from schemas import STATISTICS
+from memlake.schemas import STATISTICS
 
 # Below so many conversations the percentile interval of a cluster bootstrap is known to be too short.
 FEW_CLUSTERS = 20

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy import sparse
 
-from transforms.score.statistics.resampling import Floats
+from memlake.transforms.score.statistics.resampling import Floats
 
 Codes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

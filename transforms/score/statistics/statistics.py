@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
-from transforms.score.statistics.agreement import agreement_rows, unlike_judges
-from transforms.score.statistics.comparisons import comparison_rows
-from transforms.score.statistics.means import mean_rows
-from transforms.score.statistics.repeats import repeat_rows
-from transforms.score.statistics.resampling import cluster_weights
-from transforms.score.statistics.rows import table_of
-from transforms.score.statistics.series import CorpusScores, corpora_of
-from transforms.study.study import Study
+from memlake.transforms.score.statistics.agreement import agreement_rows, unlike_judges
+from memlake.transforms.score.statistics.comparisons import comparison_rows
+from memlake.transforms.score.statistics.means import mean_rows
+from memlake.transforms.score.statistics.repeats import repeat_rows
+from memlake.transforms.score.statistics.resampling import cluster_weights
+from memlake.transforms.score.statistics.rows import table_of
+from memlake.transforms.score.statistics.series import CorpusScores, corpora_of
+from memlake.transforms.study.study import Study
 
 
 def statistics_of(scores: pa.Table, judgements: pa.Table, study: Study, *, run_id: str) -> pa.Table:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transforms.score.statistics.resampling import Floats
-from transforms.score.statistics.rows import few_clusters, notes, row_of
-from transforms.score.statistics.series import Codes, Mask
+from memlake.transforms.score.statistics.resampling import Floats
+from memlake.transforms.score.statistics.rows import few_clusters, notes, row_of
+from memlake.transforms.score.statistics.series import Codes, Mask
 
 STEPS = ("question", "extraction", "reader", "judge")
 _METHOD = "standard deviation (n - 1) between the means of {} repeats, on the questions that each of them scored"

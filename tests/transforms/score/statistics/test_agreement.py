@@ -3,8 +3,8 @@
 import pytest
 from small_tables import rows_of
 
-from schemas import JUDGEMENTS
-from transforms.score.statistics.agreement import agreement_rows
+from memlake.schemas import JUDGEMENTS
+from memlake.transforms.score.statistics.agreement import agreement_rows
 
 
 def verdicts(judge, correct, *, cell="a", repeat=0, judge_repeat=0, conversations=("v", "w")):

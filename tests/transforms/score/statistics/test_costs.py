@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from small_tables import connection_of, rows_of
 
-from schemas import (
+from memlake.schemas import (
     ANSWERS,
     CALLS,
     CELLS,
@@ -19,11 +19,11 @@ from schemas import (
     STATISTICS,
     UNITS,
 )
-from transforms.retrieve.plan import find_plan
-from transforms.retrieve.search import Cutoffs
-from transforms.score.costs import costs_of
-from transforms.sql import sql_file
-from transforms.study.study import Measure, Study, StudyCell, StudyCorpus
+from memlake.transforms.base.sql import sql_file
+from memlake.transforms.retrieve.plan import find_plan
+from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.score.costs import costs_of
+from memlake.transforms.study.study import Measure, Study, StudyCell, StudyCorpus
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 AT = {"cutoff_kind": "tokens", "cutoff": 1000}

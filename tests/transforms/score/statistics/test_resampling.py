@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transforms.score.statistics import resampling
-from transforms.score.statistics.resampling import cluster_weights, percentile_ends, ratio_intervals, resampled
+from memlake.transforms.score.statistics import resampling
+from memlake.transforms.score.statistics.resampling import cluster_weights, percentile_ends, ratio_intervals, resampled
 
 
 def test_every_resample_draws_as_many_conversations_as_there_are():

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_tables import rows_of
 
-from schemas import JUDGEMENTS, SCORES, STATISTICS
-from transforms.answer.spec import JudgeSpec
-from transforms.retrieve.plan import find_plan
-from transforms.retrieve.search import Cutoffs
-from transforms.score.statistics import means
-from transforms.score.statistics.statistics import statistics_of
-from transforms.study.study import Comparison, Measure, Repeats, Study, StudyCell, StudyCorpus
+from memlake.schemas import JUDGEMENTS, SCORES, STATISTICS
+from memlake.transforms.answer.spec import JudgeSpec
+from memlake.transforms.retrieve.plan import find_plan
+from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.score.statistics import means
+from memlake.transforms.score.statistics.statistics import statistics_of
+from memlake.transforms.study.study import Comparison, Measure, Repeats, Study, StudyCell, StudyCorpus
 
 SHOWN = Measure("answer_survival_all", "tokens", 1000)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transforms.score.statistics.variance import Grid, component_rows, components, spread_row, stacked
+from memlake.transforms.score.statistics.variance import Grid, component_rows, components, spread_row, stacked
 
 
 def drawn(questions, extractions, readers, judges, deviations, seed=1):

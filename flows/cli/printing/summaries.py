@@ -1,0 +1,122 @@
+"""What a pipeline did, told to a person."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memlake.flows.cli.printing import output, table
+from memlake.flows.run.config import lake_flag
+
+
+def landed(made: Mapping[str, Any], *, lake: str, corpus: str, as_json: bool, quiet: bool) -> None:
+    """Tell what ingest, represent or embed did: what was seen, which rows changed, what died, which snapshot holds it."""
+    if as_json:
+        output.document(made)
+    elif not quiet:
+        _tell(made, lake, corpus)
+
+
+def priced(made: Mapping[str, Any], *, as_json: bool) -> None:
+    """Tell what would be asked of models, and what that would cost."""
+    if as_json:
+        output.document(made)
+        return
+    for one in made["representations"]:
+        output.say(f"{one['representation']} by {one['model']}: {one['conversations']:,} conversations lack it")
+        _asked(one)
+    _notes(made["representations"])
+
+
+def study_priced(made: Mapping[str, Any], *, as_json: bool) -> None:
+    """Tell what a study lacks, what would be asked of models for it, and what that would cost."""
+    if as_json:
+        output.document(made)
+        return
+    output.say(
+        f"{made['study']}: {made['questions']:,} questions in {made['cells']} cells on {', '.join(made['corpora'])}"
+    )
+    for one in made["representations"]:
+        name = f"{one['representation']} of {one['corpus']}"
+        if one["state"] == "stored":
+            output.say(f"{name}: stored")
+            continue
+        output.say(f"{name}: {one['state']}, {one['conversations']:,} conversations: {one['next']}")
+        if "calls" in one:
+            _asked(one)
+    if embedding := made["embedding"]:
+        output.say(f"embedding by {embedding['model']}")
+        _asked(embedding)
+    for one in made["answering"]:
+        output.say(f"{one['what']} on {one['corpus']}" if "corpus" in one else f"{one['what']}: {one['state']}")
+        if "calls" in one:
+            _asked(one)
+    _notes([one for one in (*made["representations"], embedding, *made["answering"]) if one and "note" in one])
+    output.say(f"in all: {made['calls']:,} calls, {_dollars(made['price_low'], made['price_high'])}")
+
+
+def _asked(one: Mapping[str, Any]) -> None:
+    cached = f"{one['cached']:,} that the cache answers"
+    texts = f", {one['texts']:,} texts" if "texts" in one else ""
+    output.say(f"  calls       {one['calls']:,}{texts} (and {cached})")
+    output.say(f"  tokens in   {one['tokens_in']:,} by {one['tokeniser']}")
+    if "tokens_out_low" in one:
+        output.say(f"  tokens out  {one['tokens_out_low']:,} to {one['tokens_out_high']:,}")
+    output.say(f"  price       {_dollars(one['price_low'], one['price_high'])}")
+    for model in one["unpriced"]:
+        output.say(f"  {model} has no price: give one with --prices FILE, 0 for a model of your own")
+
+
+def _notes(rows: Sequence[Mapping[str, Any]]) -> None:
+    """What the numbers mean, each note once."""
+    for note in dict.fromkeys(one["note"] for one in rows):
+        output.say(note)
+
+
+def _dollars(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "unknown"
+    shown = dict.fromkeys((f"{low:,.4f}", f"{high:,.4f}"))
+    return f"{' to '.join(shown)} US dollars"
+
+
+def _tell(made: Mapping[str, Any], lake: str, corpus: str) -> None:
+    seen = made.get("seen", {})
+    counts = [
+        f"{seen[name]:,} {name}" for name in ("conversations", "sessions", "turns", "questions") if seen.get(name)
+    ]
+    if counts:
+        output.say(f"read {', '.join(counts)}")
+    if invalid := sum(made.get("evidence_invalid", {}).values()):
+        output.say(f"{invalid:,} evidence ids name no turn: kept, marked, and left out of scores")
+    if made.get("skipped"):
+        output.say(f"{made['skipped']:,} conversations unchanged")
+    if made.get("counts"):
+        table.show_rows([{"table": name, **rows} for name, rows in made["counts"].items()])
+    for reason, number in made.get("dead_letters", {}).items():
+        output.say(f"dead letters: {number:,} {reason} (memlake tables show dead_letters{lake_flag(lake)})")
+    if pieces := made.get("pieces"):
+        output.say(
+            f"a model was to represent {pieces['asked']:,} pieces; {pieces['failed']:,} failed, "
+            f"so {pieces['turns_failed']:,} turns are not covered"
+        )
+    if models := made.get("models"):
+        price = "price unknown" if models["price_usd"] is None else f"{models['price_usd']:,.4f} US dollars"
+        output.say(
+            f"models: {models['calls']:,} calls, {models['cached']:,} from the cache, "
+            f"{models['tokens_in']:,} tokens in, {models['tokens_out']:,} out, {price}"
+        )
+    stale = made.get("stale", ())
+    for name in stale:
+        how = _remedy(name, stale, lake, corpus)
+        output.say(f"{name} was made of what changed and is removed; to have it again: {how}")
+    if made.get("dry_run"):
+        output.say("dry run: nothing was written")
+    if made.get("snapshot_id"):
+        output.say(f"snapshot {made['snapshot_id']} published in {made['seconds']:.1f} s")
+    elif "snapshot_id" in made:
+        output.say(f"nothing new, no snapshot published, {made['seconds']:.1f} s")
+
+
+def _remedy(name: str, stale: Sequence[str], lake: str, corpus: str) -> str:
+    from memlake.flows.cli.printing.remedies import remedy
+
+    return remedy(name, among=stale, corpus=corpus, lake=lake)

@@ -1,0 +1,68 @@
+"""Report: a run of a study as one document, read from the published tables alone."""
+
+from pathlib import Path
+
+from memlake.transforms.base.atomic_files import write_text
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.base.jsonable import json_text
+from memlake.transforms.evaluate.runs import find_run, runs_of
+from memlake.transforms.evaluate.study_of_run import study_of_run
+from memlake.transforms.lake.commit.publish import forgotten_of
+from memlake.transforms.lake.query.connect import connect_snapshot
+from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.report.data.document import Document
+from memlake.transforms.report.data.report import report_document
+from memlake.transforms.report.page.page import page
+
+SUFFIXES = (".html", ".json")
+
+
+def make_report(uri: str, at: str, run_id: str | None, *, questions: int | None = None) -> Document:
+    """The report of a run; the document of `memlake report --json`.
+
+    Args:
+        run_id: None for the latest.
+        questions: how many the browser keeps, those on which cells differ first; None keeps all.
+
+    Raises:
+        NotFoundError: no such lake, snapshot or run, or the snapshot that the run read is gone.
+        UsageError: `questions` is less than 1.
+    """
+    if questions is not None and questions < 1:
+        raise UsageError(f"questions={questions} is not allowed: 1 or more", hint="leave it out to keep every question")
+    lake = open_lake(uri)
+    run = find_run(runs_of(uri, at), run_id)
+    study = study_of_run(lake, run["run_id"])
+    latest = lake.latest()
+    forgotten = {corpus.name: frozenset(forgotten_of(latest, corpus.name).to_pylist()) for corpus in study.corpora}
+    with (
+        connect_snapshot(lake, lake.snapshot(at)) as connection,
+        connect_snapshot(lake, lake.snapshot(run["read_snapshot_id"])) as source,
+    ):
+        return report_document(connection, source, run["run_id"], study, forgotten=forgotten, questions=questions)
+
+
+def check_out(out: Path) -> None:
+    """Say before anything is computed what is wrong with a file's name.
+
+    Raises:
+        UsageError: its suffix is neither .html nor .json.
+        NotFoundError: its folder does not exist.
+    """
+    if out.suffix not in SUFFIXES:
+        raise UsageError(
+            f"out={str(out)!r}: suffix {out.suffix!r} is unknown; allowed: {', '.join(SUFFIXES)}",
+            hint="--out report.html",
+        )
+    if not out.absolute().parent.is_dir():
+        raise NotFoundError(f"out={str(out)!r}: folder {out.absolute().parent} does not exist", hint="make it first")
+
+
+def write_report(found: Document, out: Path) -> int:
+    """Write the report as a page or as JSON, by the file's suffix, replacing it only when the new one is whole; its bytes.
+
+    Raises:
+        UsageError, NotFoundError: as `check_out`.
+    """
+    check_out(out)
+    return write_text(out, page(found) if out.suffix == ".html" else json_text(found))

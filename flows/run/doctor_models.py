@@ -1,0 +1,68 @@
+"""What `memlake doctor` finds out about models: which server is configured, whether it answers, what is installed."""
+
+import os
+import urllib.error
+import urllib.request
+from importlib.metadata import PackageNotFoundError, version
+
+from memlake.flows.run.config import Settings
+from memlake.flows.run.settings import model_settings
+from memlake.transforms.base.errors import MemlakeError
+from memlake.transforms.llm.driver import prices_of
+from memlake.transforms.llm.edge import KEY_VARIABLE, is_key, without_secrets
+from memlake.transforms.llm.records.prices import find_price
+from memlake.transforms.text.token_counts import find_counter
+
+_ANSWER_LIMIT_S = 3.0
+# Of the extra `bge`: none is needed until a model runs in this process.
+_LOCAL = ("FlagEmbedding", "sentence-transformers", "torch", "transformers")
+
+
+def look_at_models(chosen: Settings, problems: list[str]) -> dict[str, object]:
+    """Facts about the models; asks the server for its list of models, where one is configured, and for nothing else."""
+    facts: dict[str, object] = {"model": chosen.model or None, "tokeniser": find_counter().name}
+    facts["local"] = ", ".join(f"{name} {_installed(name)}" for name in _LOCAL if _installed(name)) or None
+    try:
+        models = model_settings(chosen)
+        facts |= {"server": without_secrets(models.server), "provider": models.provider_name}
+        price = find_price(prices_of(models), chosen.model)
+    except MemlakeError as error:
+        problems.append(f"{error.message}; {error.hint}")
+        return facts
+    if price is not None:
+        facts["price"] = f"{price.input} in, {price.output} out, US dollars a million tokens as of {price.as_of}"
+    facts["key"] = f"{KEY_VARIABLE} is {'set' if os.environ.get(KEY_VARIABLE) else 'not set'}"
+    if not (chosen.model or chosen.base_url or os.environ.get("OPENAI_BASE_URL")):
+        return facts | {"answers": "not asked: no model is configured"}
+    fault = _fault(models.server)
+    if fault:
+        problems.append(
+            f"the model server {facts['server']} {fault}; base_url or OPENAI_BASE_URL names it, {KEY_VARIABLE} is its key"
+        )
+    return facts | {"answers": "no" if fault else "yes"}
+
+
+def _fault(server: str) -> str:
+    """What goes wrong when the server is asked for its models; '' for nothing."""
+    request = urllib.request.Request(f"{server.rstrip('/')}/models")  # noqa: S310 - `server` is http or https
+    key = os.environ.get(KEY_VARIABLE, "").strip()
+    if not is_key(key):
+        return f"is not asked: {KEY_VARIABLE} holds a sign that no key has"
+    if key:
+        request.add_header("Authorization", f"Bearer {key}")
+    try:
+        with urllib.request.urlopen(request, timeout=_ANSWER_LIMIT_S) as reply:  # noqa: S310
+            reply.read(1)
+    except urllib.error.HTTPError as error:
+        return f"answers HTTP {error.code}"
+    except (OSError, ValueError) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        return f"does not answer: {' '.join(str(reason).split())[:200]}"
+    return ""
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

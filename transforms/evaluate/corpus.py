@@ -1,0 +1,258 @@
+"""A study on a corpus: every cell on every conversation that is asked about, some conversations at a time."""
+
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from memlake.schemas import TABLES, UNITS
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.embed.embedder import Embedder, encode
+from memlake.transforms.embed.outputs import Outputs, columns_of, outputs_of
+from memlake.transforms.embed.reranker import load_reranker
+from memlake.transforms.embed.vectors import check_card
+from memlake.transforms.evaluate.beside import check_beside, read_beside, reads_of
+from memlake.transforms.evaluate.groups import conversation_groups
+from memlake.transforms.evaluate.questions import labelled_questions
+from memlake.transforms.lake.storage.snapshot import Snapshot
+from memlake.transforms.retrieve.cell import Found, run_cell
+from memlake.transforms.retrieve.store.store import UNIT_TOKENS, Store, align_vectors, open_store
+from memlake.transforms.study.cells import runnable
+from memlake.transforms.study.study import Study, StudyCell, StudyCorpus
+
+# Units whose texts and vectors are in memory at one time: about 250 MB, whatever the corpus.
+GROUP_UNITS = 100_000
+# With a vector a token a unit takes about a hundred times as much.
+_GROUP_UNITS_MULTI = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What one conversation's questions brought back in one cell, and UNIT_TOKENS of units that no cell had before.
+
+    Attributes:
+        seconds: how long the cell took on the conversation; what cells share is made by the first that needs it.
+    """
+
+    cell: str
+    found: Found
+    unit_tokens: pa.Table
+    seconds: float
+
+
+def questions_of(snapshot: Snapshot, study: Study, corpus: StudyCorpus) -> pa.Table:
+    """The rows of questions that a study asks of a corpus and scores, one a question and label set, in its language.
+
+    Raises:
+        NotFoundError: the corpus has no questions, or none of the study's label sets or categories.
+    """
+    stored = snapshot.read("questions", where=pc.field("corpus") == corpus.name)
+    if not stored.num_rows:
+        raise NotFoundError(
+            f"corpus={corpus.name!r} has no questions in snapshot={snapshot.snapshot_id}, and study={study.name!r} asks some",
+            hint="memlake ingest BENCHMARK --corpus NAME, or questions in memlake's own JSONL",
+        )
+    return labelled_questions(
+        stored, label_sets=corpus.label_sets, categories=corpus.categories, language=corpus.language
+    )
+
+
+def search_corpus(
+    snapshot: Snapshot,
+    study: Study,
+    corpus: StudyCorpus,
+    run_id: str,
+    questions: pa.Table,
+    embedder: Embedder | None,
+) -> Iterator[Searched]:
+    """Run a study's cells on a corpus, conversation by conversation; what a cell found is let go before the next begins.
+
+    Args:
+        questions: what is asked, each question once.
+        embedder: of the questions, and of the stored vectors if these are to be read; None where no plan needs one.
+
+    Raises:
+        NotFoundError: a representation is not stored, not embedded or not linked, for a conversation that is asked about;
+            or a plan's reranker or gold labels are not here.
+        EmbedderMismatchError: stored vectors were made by another model or revision than the embedder's.
+    """
+    cells = study.cells_of(corpus.name)
+    wanted = frozenset[str]().union(*(cell.plan.needs for cell in cells))
+    for cell in cells:
+        for name in cell.plan.rerankers:
+            load_reranker(name)  # a model that is not here is told before any work
+    check_beside(snapshot, corpus.name, cells, pc.unique(questions["conversation_id"]).to_pylist())
+    vectors = question_vectors(questions, embedder, wanted)
+    most = _GROUP_UNITS_MULTI if "multi" in wanted else GROUP_UNITS
+    for group in conversation_groups(snapshot, corpus.name, _representations(cells), questions, most):
+        units = _by_conversation(_units(snapshot, corpus.name, cells, group))
+        stored = {} if embedder is None else _vectors(snapshot, study, corpus.name, cells, embedder, group)
+        beside = {
+            name: _by_conversation(table) for name, table in read_beside(snapshot, corpus.name, cells, group).items()
+        }
+        for conversation in group:
+            rows = np.flatnonzero(pc.equal(questions["conversation_id"], conversation).to_numpy())
+            here = _Conversation(
+                units.get(conversation, UNITS.empty()),
+                stored,
+                {name: tables.get(conversation, TABLES[name].empty()) for name, tables in beside.items()},
+                questions.take(rows),
+                None if vectors is None else vectors.take(rows),
+            )
+            yield from _searched(study, corpus, cells, run_id, here)
+
+
+def question_vectors(
+    questions: pa.Table, embedder: Embedder | None, wanted: Collection[str] = ("dense",)
+) -> Outputs | None:
+    """Outputs of the questions, none where the model gave a question none; None without a model.
+
+    Args:
+        wanted: which outputs the plans need: 'dense', 'sparse', 'multi'.
+
+    Raises:
+        UsageError: the embedder does not give one of them.
+    """
+    if embedder is None:
+        return None
+    _check_outputs(embedder, wanted)
+    return outputs_of(encode(embedder, questions["text"].to_pylist(), questions=True), wanted)
+
+
+def stored_vectors(
+    snapshot: Snapshot,
+    representation: str,
+    corpus: str,
+    embedder: Embedder,
+    conversations: Sequence[str] | None = None,
+    wanted: Collection[str] = ("dense",),
+    *,
+    asked: str = "",
+) -> pa.Table:
+    """Outputs (unit_id, vector, ...) of a corpus's units, or of some conversations', that this very embedder made.
+
+    Args:
+        wanted: which outputs the plans need: 'dense', 'sparse', 'multi'.
+        asked: the embedder as the user named it, for the command that errors print.
+
+    Raises:
+        NotFoundError: the representation was never embedded by an embedder of this name.
+        EmbedderMismatchError: another model or revision made them.
+        UsageError: the embedder does not give one of the outputs.
+    """
+    _check_outputs(embedder, wanted)
+    name = embedder.card.embedder
+    command = (
+        f"memlake embed --embedder {shlex.quote(asked or name)} --corpus {corpus} --representations {representation}"
+    )
+    dataset = snapshot.vectors(representation, name)
+    if dataset is None:
+        raise NotFoundError(f"representation={representation!r} was never embedded by embedder={name!r}", hint=command)
+    check_card(dataset.schema.metadata, embedder.card, command)
+    # An expression, not a text: an id never becomes part of a filter's syntax.
+    where = pc.field("corpus") == corpus
+    if conversations is not None:
+        where &= pc.field("conversation_id").isin(list(conversations))
+    return dataset.to_table(columns=columns_of(wanted), filter=where)
+
+
+def _check_outputs(embedder: Embedder, wanted: Collection[str]) -> None:
+    if missing := sorted(set(wanted) - embedder.card.outputs):
+        raise UsageError(
+            f"embedder={embedder.card.embedder!r} gives {', '.join(sorted(embedder.card.outputs))}, and a plan needs "
+            f"{', '.join(missing)}",
+            hint="--embedder bge-m3-multi" if "multi" in missing else "--embedder bge-m3",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversation:
+    """What is held of a conversation: rows of its tables, what is asked, and vectors of its group by representation."""
+
+    units: pa.Table
+    stored: Mapping[str, pa.Table]
+    beside: Mapping[str, pa.Table]
+    asked: pa.Table
+    vectors: Outputs | None
+
+
+def _searched(
+    study: Study, corpus: StudyCorpus, cells: Sequence[StudyCell], run_id: str, here: _Conversation
+) -> Iterator[Searched]:
+    stores: dict[tuple[str, ...], Store] = {}
+    told: set[str] = set()
+    for cell in cells:
+        if cell.representations not in stores:
+            alike = [one for one in cells if one.representations == cell.representations]
+            stores[cell.representations] = _store(alike, corpus, here)
+        store = stores[cell.representations]
+        news = pa.array(sorted(set(cell.representations) - told), pa.string())
+        told.update(cell.representations)
+        tokens = store.unit_tokens if len(news) else UNIT_TOKENS.empty_table()
+        start = perf_counter()
+        found = run_cell(
+            runnable(study, cell, run_id),
+            store=store,
+            questions=here.asked,
+            question_vectors=here.vectors if cell.plan.needs_vectors else None,
+            evidence=here.beside.get("evidence"),
+        )
+        seconds = perf_counter() - start
+        yield Searched(cell.name, found, tokens.filter(pc.is_in(tokens["representation"], value_set=news)), seconds)
+
+
+def _store(alike: Sequence[StudyCell], corpus: StudyCorpus, here: _Conversation) -> Store:
+    """One store for the cells that search the same representations, with all that any of their plans needs."""
+    representations = alike[0].representations
+    needs = frozenset[str]().union(*(cell.plan.needs for cell in alike))
+    reads = reads_of(alike)
+    units = here.units.filter(pc.is_in(here.units["representation"], value_set=pa.array(representations)))
+    aligned = None
+    if needs:
+        held = [here.stored[name].select(columns_of(needs)) for name in representations]
+        aligned = align_vectors(units, pa.concat_tables(held))
+    tables = {name: here.beside[name] for name in ("provenance", "turns", "links") if name in reads}
+    return open_store(units, vectors=aligned, language=corpus.language, **tables)
+
+
+def _representations(cells: Sequence[StudyCell]) -> list[str]:
+    return sorted({name for cell in cells for name in cell.representations})
+
+
+def _units(snapshot: Snapshot, corpus: str, cells: Sequence[StudyCell], group: Sequence[str]) -> pa.Table:
+    where = (
+        (pc.field("corpus") == corpus)
+        & pc.field("representation").isin(_representations(cells))
+        & pc.field("conversation_id").isin(list(group))
+    )
+    return snapshot.read("units", where=where)
+
+
+def _by_conversation(rows: pa.Table) -> dict[str, pa.Table]:
+    return {
+        name: rows.filter(pc.equal(rows["conversation_id"], name))
+        for name in pc.unique(rows["conversation_id"]).to_pylist()
+    }
+
+
+def _vectors(
+    snapshot: Snapshot,
+    study: Study,
+    corpus: str,
+    cells: Sequence[StudyCell],
+    embedder: Embedder,
+    group: Sequence[str],
+) -> dict[str, pa.Table]:
+    """Vectors of a group's units by representation, of those that a plan needs them for."""
+    wanted: dict[str, set[str]] = {}
+    for cell in cells:
+        for name in cell.representations if cell.plan.needs_vectors else ():
+            wanted.setdefault(name, set()).update(cell.plan.needs)
+    return {
+        name: stored_vectors(snapshot, name, corpus, embedder, group, wanted[name], asked=study.embedder)
+        for name in sorted(wanted)
+    }

@@ -1,0 +1,155 @@
+"""Run sql/audits: each returns the rows that offend; no row anywhere means pass."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from memlake.schemas import TABLES
+from memlake.transforms.base.sql import SqlFile, sql_files
+from memlake.transforms.lake.commit.publish import Audit
+from memlake.transforms.lake.query.connect import bare_connection, create_view
+from memlake.transforms.lake.storage.delta import active_files
+from memlake.transforms.lake.storage.files import StagedFile
+from memlake.transforms.lake.storage.lake import Lake
+from memlake.transforms.lake.storage.snapshot import Snapshot
+
+# An audit's message shows some offending rows, not all.
+SHOWN_ROWS = 100
+# Text audited at one time: peak memory depends on this, not on how much a run brought.
+GROUP_CHARS = 16 << 20
+# What DuckDB may hold for a group before it spills; one conversation alone may be larger than a group.
+_MEMORY_MB = 512
+_MEMORY_BYTES_A_CHAR = 32
+# Audits that hold a few bytes a unit, and so look at all conversations at once.
+_AT_ONCE = ("vectors",)
+
+
+def auditor(lake: Lake) -> Audit:
+    """The audits of a lake as the committer calls them: on a candidate snapshot, for the conversations it touched."""
+
+    def audit(candidate: Snapshot, audited: pa.Table) -> Mapping[str, pa.Table]:
+        return run_audits(lake, candidate, audited) if audited.num_rows else {}
+
+    return audit
+
+
+def run_audits(lake: Lake, snapshot: Snapshot, audited: pa.Table) -> dict[str, pa.Table]:
+    """Offending rows by audit, for some conversations (corpus, conversation_id) of a snapshot."""
+    files = {
+        name: list(active_files(name, snapshot.delta(name)).values())
+        for name, pin in snapshot.pins.items()
+        if not pin.is_lance
+    }
+    found: dict[str, pa.Table] = {}
+    by_group = [file for file in sql_files("audits") if file.name not in _AT_ONCE]
+    for group, chars in _groups(lake, files.get("turns", []), audited):
+        with _connection(lake, files, group, chars) as connection:
+            _run(connection, by_group, found)
+    at_once = [file for file in sql_files("audits") if file.name in _AT_ONCE]
+    with _connection(lake, files, audited, 0) as connection:
+        _create_vectors(connection, snapshot)
+        _run(connection, at_once, found)
+    return found
+
+
+def _run(connection: duckdb.DuckDBPyConnection, audits: list[SqlFile], found: dict[str, pa.Table]) -> None:
+    for file in audits:
+        offending = connection.sql(file.text).limit(SHOWN_ROWS).to_arrow_table()
+        if offending.num_rows:
+            found[file.name] = pa.concat_tables([found[file.name], offending]) if file.name in found else offending
+
+
+def _connection(
+    lake: Lake, files: Mapping[str, list[StagedFile]], audited: pa.Table, chars: int
+) -> duckdb.DuckDBPyConnection:
+    """The audited tables, over the files alone that may hold one of the conversations; and `audited` itself."""
+    bounds = pc.min_max(audited["conversation_id"])
+    low, high = bounds["min"].as_py(), bounds["max"].as_py()
+    corpora = set(pc.unique(audited["corpus"]).to_pylist())
+    connection = bare_connection(memory_limit=f"{max(_MEMORY_MB, _MEMORY_BYTES_A_CHAR * chars >> 20)}MB")
+    for name in (
+        "conversations",
+        "turns",
+        "units",
+        "provenance",
+        "links",
+        "extractions",
+        "questions",
+        "evidence",
+        "parts",
+        "representations",
+    ):
+        chosen = [file for file in files.get(name, []) if _may_hold(file, corpora, low, high)]
+        create_view(connection, TABLES[name], [lake.table_path(name) / file.path for file in chosen])
+    connection.register("audited_rows", audited)
+    connection.execute("create temp table audited as select corpus, conversation_id from audited_rows")
+    return connection
+
+
+def _may_hold(file: StagedFile, corpora: set[str], low: str, high: str) -> bool:
+    if file.partition.get("corpus") not in (None, *corpora):
+        return False
+    if file.first_conversation is None or file.last_conversation is None:
+        return True
+    return file.first_conversation <= high and file.last_conversation >= low
+
+
+def _create_vectors(connection: duckdb.DuckDBPyConnection, snapshot: Snapshot) -> None:
+    """The view `vectors`: the rows of every Lance table with the table's name and its representation."""
+    empty = "select '' as vector_table, '' as representation, '' as corpus, '' as conversation_id, '' as unit_id where false"
+    selects = [empty]
+    for name in snapshot.lance_tables():
+        connection.register(name, snapshot.lance_table(name))
+        # Names of ours, checked when the representation and the embedder were named.
+        columns = f"'{name}' as vector_table, '{name.split('__', 1)[0]}' as representation"
+        selects.append(f'select {columns}, corpus, conversation_id, unit_id from "{name}"')  # noqa: S608
+    connection.execute(f"create view vectors as {' union all '.join(selects)}")
+
+
+def _groups(lake: Lake, turns: list[StagedFile], audited: pa.Table) -> Iterator[tuple[pa.Table, int]]:
+    """Cut the audited conversations so that each group lies in one file of turns and has about GROUP_CHARS of text.
+
+    Yields each group with its characters.
+
+    Going file by file keeps each table read a fixed number of times, however large the lake.
+    """
+    for corpus in pc.unique(audited["corpus"]).to_pylist():
+        mine = audited.filter(pc.equal(audited["corpus"], corpus))
+        wanted = set(mine["conversation_id"].to_pylist())
+        for file in turns:
+            if file.partition["corpus"] != corpus:
+                continue
+            for names, chars in _cut(lake.table_path("turns") / file.path, wanted):
+                yield _audited(corpus, names), chars
+        # Conversations without a turn in the snapshot: forgotten ones, or ones whose turns a fault has lost.
+        if wanted:
+            yield _audited(corpus, sorted(wanted)), 0
+
+
+def _cut(file: Path, wanted: set[str]) -> Iterator[tuple[list[str], int]]:
+    """The wanted conversations of one file of turns, in groups; takes them off the wanted."""
+    rows = pq.read_table(file, columns=["conversation_id", "char_end"], partitioning=None)
+    sizes = rows.group_by("conversation_id", use_threads=False).aggregate([("char_end", "max")])
+    group: list[str] = []
+    chars = 0
+    for name, size in sorted(zip(sizes["conversation_id"].to_pylist(), sizes["char_end_max"].to_pylist(), strict=True)):
+        if name not in wanted:
+            continue
+        wanted.discard(name)
+        group.append(name)
+        chars += size
+        if chars >= GROUP_CHARS:
+            yield group, chars
+            group, chars = [], 0
+    if group:
+        yield group, chars
+
+
+def _audited(corpus: str, names: list[str]) -> pa.Table:
+    return pa.table(
+        {"corpus": pa.array([corpus] * len(names), pa.string()), "conversation_id": pa.array(names, pa.string())}
+    )

@@ -1,0 +1,299 @@
+"""The committer: under the lock, commit each table once, audit what was committed, publish one snapshot row."""
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from memlake.schemas import SNAPSHOTS, TABLES
+from memlake.transforms.base.errors import AuditError, LakeConflictError, UsageError
+from memlake.transforms.lake.commit.changes import FORGOTTEN, Changes, Counts, plan_changes, plan_forgetting
+from memlake.transforms.lake.stage.manifest import Manifest, drop_manifest, read_manifest, set_aside
+from memlake.transforms.lake.storage.delta import commit_table
+from memlake.transforms.lake.storage.files import StagedFile, Stager
+from memlake.transforms.lake.storage.lake import Lake
+from memlake.transforms.lake.storage.lancedb import commit_fragments, rows_of, tag_version
+from memlake.transforms.lake.storage.lock import Lock
+from memlake.transforms.lake.storage.snapshot import Pin, Snapshot
+
+# Offending rows of each audit, by audit name, among some conversations of a candidate snapshot.
+Audit = Callable[[Snapshot, pa.Table], Mapping[str, pa.Table]]
+
+
+class StageAgainError(Exception):
+    """Some shards' manifests are gone, or no longer true of the base; not an error of the user's."""
+
+    def __init__(self, shards: Sequence[str]) -> None:
+        super().__init__(f"shards to stage again: {', '.join(shards)}")
+        self.shards = tuple(shards)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSnapshot:
+    """What a commit did; `snapshot_id` is None when there was nothing to publish."""
+
+    snapshot_id: str | None
+    base_snapshot_id: str | None
+    counts: Mapping[str, Counts] = field(default_factory=dict)
+    stale: tuple[str, ...] = ()
+    skipped: int = 0
+    conflicts: tuple[str, ...] = ()
+
+
+def publish_shards(
+    lake: Lake,
+    shards: Sequence[str],
+    *,
+    corpus: str,
+    run_id: str,
+    operation: str,
+    audit: Audit,
+    representations: pa.Table | None = None,
+    lock_timeout_s: float = 60.0,
+) -> PublishedSnapshot:
+    """Commit what shards staged, if it is still news to the latest snapshot.
+
+    Args:
+        shards: digests of the shards; their manifests are read under the lock.
+        audit: run on the committed versions; any offending row publishes nothing.
+        representations: rows of the representations table for the names that the shards made.
+
+    Raises:
+        StageAgainError: a manifest is missing, incomplete or outdated.
+        AuditError: the audit found offending rows; the manifests are set aside.
+        LakeBusyError, LakeConflictError: another writer was there; nothing was published.
+    """
+    with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
+        book = lake.open_table(SNAPSHOTS)
+        base = lake.latest()
+        manifests = _manifests(lake, shards)
+        changes = plan_changes(lake, base, manifests, corpus)
+        if changes.outdated:
+            for manifest in changes.outdated:
+                drop_manifest(lake.staged, manifest)
+            raise StageAgainError([manifest.shard for manifest in changes.outdated])
+        if representations is not None and changes.resolution.landed.num_rows:
+            _add_representations(lake, base, representations, changes)
+        published = PublishedSnapshot(
+            None, base.snapshot_id or None, skipped=changes.resolution.skipped, conflicts=changes.all_conflicts()
+        )
+        if not changes.is_empty:
+            published = _commit(lake, book, base, changes, held, audit, manifests, run_id=run_id, operation=operation)
+        for manifest in manifests:
+            drop_manifest(lake.staged, manifest)
+        return published
+
+
+def publish_files(
+    lake: Lake,
+    files: Sequence[StagedFile],
+    *,
+    conversations: Mapping[str, pa.Array],
+    run_id: str,
+    operation: str,
+    lock_timeout_s: float = 60.0,
+) -> PublishedSnapshot:
+    """Append staged files of a study (cells, retrievals, contexts, scores, ...) as one snapshot.
+
+    Args:
+        conversations: by corpus, ids of the conversations that the files hold something of.
+
+    Raises:
+        LakeBusyError, LakeConflictError: another writer was there, or one of the conversations has been forgotten
+            meanwhile; nothing was published.
+    """
+    with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
+        book = lake.open_table(SNAPSHOTS)
+        base = lake.latest()
+        for corpus, names in conversations.items():
+            gone = forgotten_of(base, corpus)
+            back = pc.filter(gone, pc.is_in(gone, value_set=names))
+            if len(back):
+                raise LakeConflictError(
+                    f"conversation={back[0].as_py()!r} of corpus={corpus!r} was forgotten while this run read it; "
+                    "nothing was published",
+                    hint="run the command again; it leaves forgotten conversations out",
+                )
+        changes = Changes.appending(files)
+        return _commit(lake, book, base, changes, held, _no_audit, (), run_id=run_id, operation=operation)
+
+
+def forgotten_of(base: Snapshot, corpus: str) -> pa.Array:
+    """Ids of the conversations of a corpus that a snapshot marks as forgotten."""
+    where = (pc.field("corpus") == corpus) & (pc.field("part") == FORGOTTEN)
+    return base.read("parts", columns=["conversation_id"], where=where)["conversation_id"].combine_chunks()
+
+
+def forget(
+    lake: Lake, corpus: str, conversation: str, *, run_id: str, audit: Audit, lock_timeout_s: float = 60.0
+) -> PublishedSnapshot:
+    """Publish a snapshot without a conversation; its tombstone keeps later ingests from bringing it back.
+
+    Older snapshots still hold it.
+
+    Raises:
+        NotFoundError: the latest snapshot holds no such conversation.
+    """
+    with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
+        book = lake.open_table(SNAPSHOTS)
+        base = lake.latest()
+        changes = plan_forgetting(lake, base, corpus, conversation)
+        return _commit(lake, book, base, changes, held, audit, (), run_id=run_id, operation="forget")
+
+
+def restore(lake: Lake, at: str, *, run_id: str, lock_timeout_s: float = 60.0) -> Snapshot:
+    """Publish an old snapshot's versions as the newest one; no table is touched and no history lost.
+
+    Raises:
+        NotFoundError: there is no such snapshot.
+        UsageError: it holds conversations that have been forgotten since.
+    """
+    with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
+        book = lake.open_table(SNAPSHOTS)
+        wanted, base = lake.snapshot(at), lake.latest()
+        back = _tombstones(base) - _tombstones(wanted)
+        if back:
+            corpus, conversation = min(back)
+            raise UsageError(
+                f"snapshot={at!r} still holds {len(back)} conversations that were forgotten since, such as "
+                f"conversation={conversation!r} of corpus={corpus!r}",
+                hint="restore a snapshot made after they were forgotten, or read this one with --at",
+            )
+        held.check()
+        _append(lake, book, base, wanted.pins, run_id=run_id, operation="restore")
+        return lake.latest()
+
+
+def _tombstones(snapshot: Snapshot) -> set[tuple[str, str]]:
+    """(corpus, conversation_id) of every forgotten conversation."""
+    where = pc.field("part") == FORGOTTEN
+    rows = snapshot.read("parts", columns=["corpus", "conversation_id"], where=where)
+    return set(zip(rows["corpus"].to_pylist(), rows["conversation_id"].to_pylist(), strict=True))
+
+
+def _commit(
+    lake: Lake,
+    book: DeltaTable,
+    base: Snapshot,
+    changes: Changes,
+    held: Lock,
+    audit: Audit,
+    manifests: Sequence[Manifest],
+    *,
+    run_id: str,
+    operation: str,
+) -> PublishedSnapshot:
+    pins = dict(base.pins)
+    for table, (remove, add) in changes.files.items():
+        held.check()
+        pins[table] = commit_table(lake, base, table, remove=remove, add=add)
+    for table, (gone, fragments) in changes.fragments.items():
+        held.check()
+        stored = base.lance_table(table)
+        anew = table in changes.rebuilt
+        drop = rows_of(stored, changes.corpus, gone) if stored is not None and len(gone) and not anew else {}
+        if drop or fragments:
+            pins[table] = commit_fragments(lake, base, table, drop=drop, add=fragments, anew=anew)
+    candidate = Snapshot(lake.root, "candidate", base.sequence + 1, pins=pins)
+    offending = audit(candidate, changes.audited())
+    if offending:
+        for manifest in manifests:
+            set_aside(lake.staged, manifest, run_id)
+        raise AuditError(_describe(offending), hint=f"nothing was published; look into {lake.staged}")
+    snapshot_id = secrets.token_hex(8)
+    for pin in pins.values():
+        if pin.is_lance and pin != base.pins.get(pin.table):
+            tag_version(lake, pin, snapshot_id)
+    held.check()
+    _append(lake, book, base, pins, run_id=run_id, operation=operation, snapshot_id=snapshot_id)
+    return PublishedSnapshot(
+        snapshot_id,
+        base.snapshot_id or None,
+        counts=changes.counts,
+        stale=changes.stale(),
+        skipped=changes.resolution.skipped,
+        conflicts=changes.all_conflicts(),
+    )
+
+
+def _append(
+    lake: Lake,
+    book: DeltaTable,
+    base: Snapshot,
+    pins: Mapping[str, Pin],
+    *,
+    run_id: str,
+    operation: str,
+    snapshot_id: str | None = None,
+) -> None:
+    row: dict[str, object] = {
+        "snapshot_id": snapshot_id or secrets.token_hex(8),
+        "sequence": base.sequence + 1,
+        "created_at": datetime.now(UTC),
+        "base_snapshot_id": base.snapshot_id or None,
+        "run_id": run_id,
+        "operation": operation,
+        "pins": [{"table": p.table, "location": p.location, "version": p.version} for p in pins.values()],
+    }
+    lake.append_snapshot(book, row)
+
+
+def _manifests(lake: Lake, shards: Sequence[str]) -> list[Manifest]:
+    """The shards' manifests, in the order of the shards."""
+    found, missing = [], []
+    for shard in dict.fromkeys(shards):
+        manifest = read_manifest(lake.staged, shard)
+        if manifest is not None and manifest.is_whole(lake.root):
+            found.append(manifest)
+            continue
+        if manifest is not None:
+            drop_manifest(lake.staged, manifest)
+        missing.append(shard)
+    if missing:
+        raise StageAgainError(missing)
+    return found
+
+
+def _add_representations(lake: Lake, base: Snapshot, rows: pa.Table, changes: Changes) -> None:
+    """Land the rows of names that the base does not know.
+
+    Raises:
+        UsageError: another writer stored one of the names with other settings meanwhile.
+    """
+    stored = base.read("representations")
+    known = stored["representation"]
+    hashes = dict(zip(known.to_pylist(), stored["settings_hash"].to_pylist(), strict=True))
+    for row in rows.to_pylist():
+        if hashes.get(row["representation"], row["settings_hash"]) != row["settings_hash"]:
+            raise UsageError(
+                f"representation={row['representation']!r} was stored with other settings by another writer meanwhile",
+                hint=f"give it another name, such as {row['representation']}-2:KEY=VALUE",
+            )
+    made = {part.removeprefix("units:") for part in changes.resolution.landed["part"].to_pylist()}
+    news = pc.and_(
+        pc.invert(pc.is_in(rows["representation"], value_set=known.combine_chunks())),
+        pc.is_in(rows["representation"], value_set=pa.array(sorted(made), pa.string())),
+    )
+    fresh = rows.filter(news)
+    if fresh.num_rows:
+        stager = Stager(lake.root)
+        stager.write(TABLES["representations"], fresh)
+        changes.append("representations", stager.close()[0])
+
+
+def _describe(offending: Mapping[str, pa.Table]) -> str:
+    """One line that names each failed audit, its count and its first offending row."""
+    parts = [
+        f"{name}: {rows.num_rows} rows, first {rows.slice(0, 1).to_pylist()[0]}" for name, rows in offending.items()
+    ]
+    return f"{len(parts)} audits failed; " + "; ".join(parts)
+
+
+def _no_audit(candidate: Snapshot, audited: pa.Table) -> Mapping[str, pa.Table]:
+    """Rows of a study are checked by their own schema; the audits look at conversations."""
+    del candidate, audited
+    return {}

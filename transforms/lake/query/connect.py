@@ -1,0 +1,155 @@
+"""DuckDB over a snapshot: every table a view of its own name, over exactly the snapshot's files, no extension."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from memlake.schemas import ALL
+from memlake.schemas.table import Table
+from memlake.transforms.base.sql import sql_files
+from memlake.transforms.lake.storage.lake import Lake
+from memlake.transforms.lake.storage.snapshot import Snapshot
+
+DEFAULT_MEMORY_LIMIT = "4GB"
+# Tables that describe the lake itself: read as they are now, whatever snapshot is looked at.
+_UNPINNED = ("snapshots", "tags")
+
+
+def connect(
+    lake: Lake,
+    at: str = "latest",
+    *,
+    threads: int | None = None,
+    memory_limit: str | None = None,
+    temp_directory: str | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """Open a DuckDB connection on a snapshot ('latest', an id or a tag).
+
+    Args:
+        threads: DuckDB's worker threads; default one a core.
+        memory_limit: what DuckDB may hold before it spills, as DuckDB writes it ('4GB').
+        temp_directory: where it spills; default a folder of the system's temporary folder.
+
+    Raises:
+        NotFoundError: there is no such snapshot.
+    """
+    snapshot = readable(lake, at)
+    return connect_snapshot(lake, snapshot, threads=threads, memory_limit=memory_limit, temp_directory=temp_directory)
+
+
+def readable(lake: Lake, at: str = "latest") -> Snapshot:
+    """The snapshot to read; before the first publish an empty one, since journals and books can be read by then.
+
+    Raises:
+        NotFoundError: there is no such snapshot.
+    """
+    return lake.latest() if at == "latest" else lake.snapshot(at)
+
+
+def connect_snapshot(
+    lake: Lake,
+    snapshot: Snapshot,
+    *,
+    threads: int | None = None,
+    memory_limit: str | None = None,
+    temp_directory: str | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """Open a DuckDB connection on a snapshot that was resolved already."""
+    connection = bare_connection(threads=threads, memory_limit=memory_limit, temp_directory=temp_directory)
+    for table in ALL:
+        create_view(connection, table, table_files(lake, snapshot, table))
+        comment_on(connection, table)
+    for name in snapshot.lance_tables():
+        connection.register(name, snapshot.lance_table(name))
+    for folder in ("macros", "views"):
+        for file in sql_files(folder):
+            connection.execute(file.text)
+    return connection
+
+
+def bare_connection(
+    *, threads: int | None = None, memory_limit: str | None = None, temp_directory: str | None = None
+) -> duckdb.DuckDBPyConnection:
+    """Open an empty in-memory DuckDB with explicit settings, in UTC, that loads no extension."""
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "threads": threads or os.cpu_count() or 1,
+        "memory_limit": memory_limit or DEFAULT_MEMORY_LIMIT,
+        "temp_directory": temp_directory or str(Path(tempfile.gettempdir()) / "memlake-duckdb"),
+        "preserve_insertion_order": False,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
+    connection = duckdb.connect(config=settings)
+    connection.execute("set timezone = 'UTC'")
+    return connection
+
+
+def table_files(lake: Lake, snapshot: Snapshot, table: Table) -> list[Path]:
+    """The files behind a view: the snapshot's, or for journals and the lake's own books the newest."""
+    if table.journal or table.name in _UNPINNED:
+        return [lake.table_path(table.name) / path for path in lake.newest_files(table)]
+    return snapshot.files(table.name)
+
+
+def create_view(connection: duckdb.DuckDBPyConnection, table: Table, files: Sequence[Path]) -> None:
+    """Create the view of one table over some files."""
+    connection.execute(f"create view {_name(table.name)} as {_select(table, files)}")
+
+
+def comment_on(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """Put a table's descriptions on its view."""
+    connection.execute(f"comment on view {_name(table.name)} is {_text(f'one row is {table.grain}')}")
+    for column in table.schema.names:
+        about = _text(table.description(column))
+        connection.execute(f"comment on column {_name(table.name)}.{_name(column)} is {about}")
+
+
+def _select(table: Table, files: Sequence[Path]) -> str:
+    columns = ", ".join(
+        f"{_name(field.name)}::{_duckdb_type(field.type)} as {_name(field.name)}" for field in table.schema
+    )
+    if not files:
+        return f"select {_nulls(table)} where false"
+    listed = ", ".join(_text(_literal_glob(str(file))) for file in files)
+    partitioning = ""
+    if table.partition_by:
+        types = ", ".join(f"{_name(name)}: varchar" for name in table.partition_by)
+        partitioning = f", hive_partitioning = true, hive_types = {{{types}}}"
+    if not table.has_later_columns:
+        return f"select {columns} from read_parquet([{listed}]{partitioning})"  # noqa: S608 - names of ours, quoted paths
+    stored = f"select * from read_parquet([{listed}]{partitioning}, union_by_name = true)"  # noqa: S608
+    # What no file has comes from the empty side, as null.
+    return f"select {columns} from (select {_nulls(table)} where false union all by name {stored})"  # noqa: S608
+
+
+def _nulls(table: Table) -> str:
+    return ", ".join(f"null::{_duckdb_type(field.type)} as {_name(field.name)}" for field in table.schema)
+
+
+def _duckdb_type(kind: pa.DataType) -> str:
+    """DuckDB's name of an Arrow type of our schemas."""
+    if pa.types.is_list(kind):
+        return f"{_duckdb_type(kind.value_type)}[]"
+    if pa.types.is_struct(kind):
+        return "struct(" + ", ".join(f"{_name(field.name)} {_duckdb_type(field.type)}" for field in kind) + ")"
+    if pa.types.is_timestamp(kind):
+        return "timestamptz"
+    names = {pa.string(): "varchar", pa.int64(): "bigint", pa.float64(): "double", pa.float32(): "float"}
+    return "boolean" if pa.types.is_boolean(kind) else names[kind]
+
+
+def _literal_glob(path: str) -> str:
+    """A path whose glob characters mean themselves."""
+    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in path)
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,158 @@
+"""Manifests: what one shard staged. Named by the shard's content and put last, so that a rerun can trust them."""
+
+import json
+import secrets
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from memlake.transforms.base.atomic_files import put_once, read_json
+from memlake.transforms.base.batch import PARTS_SEEN
+from memlake.transforms.base.conversation import DeadLetter
+from memlake.transforms.lake.storage.files import StagedFile, StagedFragment
+
+SUFFIX = ".manifest.json"
+DEAD_SEEN = pa.schema(
+    [
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("error", pa.string(), nullable=False),
+        pa.field("source_uri", pa.string(), nullable=False),
+        pa.field("position", pa.int64()),
+        pa.field("scope", pa.string(), nullable=False),
+        pa.field("outcome", pa.string(), nullable=False),
+        pa.field("stage", pa.string(), nullable=False),
+        pa.field("payload", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Everything one shard staged; `parts` and `dead` name Parquet files beside the manifest.
+
+    `seen` counts what was read, changed or not; `rivals` how many shards SHARD-1, ... hold other versions of
+    conversations that stand in this one.
+    """
+
+    shard: str
+    corpus: str
+    files: tuple[StagedFile, ...]
+    fragments: tuple[StagedFragment, ...]
+    parts: tuple[str, ...]
+    dead: tuple[str, ...]
+    seen: dict[str, int]
+    rivals: int = 0
+
+    def read_parts(self, staged: Path) -> pa.Table:
+        """PARTS_SEEN rows of the shard."""
+        return read_beside(staged, self.parts, PARTS_SEEN)
+
+    def read_dead(self, staged: Path) -> pa.Table:
+        """DEAD_SEEN rows of the shard."""
+        return read_beside(staged, self.dead, DEAD_SEEN)
+
+    def vector_files(self, root: Path) -> list[Path]:
+        """Where the data of its Lance fragments lies."""
+        return [path for path, _ in self._vector_sizes(root)]
+
+    def is_whole(self, root: Path) -> bool:
+        """Whether every file that it names is there and as long as it was written."""
+        if any(not _has_size(root / "parquet" / file.table / file.path, file.size) for file in self.files):
+            return False
+        if any(not _has_size(path, size) for path, size in self._vector_sizes(root)):
+            return False
+        return all(is_parquet(root / "staged" / name) for name in (*self.parts, *self.dead))
+
+    def _vector_sizes(self, root: Path) -> list[tuple[Path, int]]:
+        return [
+            (root / "lance" / f"{fragment.table}.lance" / "data" / data["path"], data["file_size_bytes"])
+            for fragment in self.fragments
+            for data in json.loads(fragment.fragment)["files"]
+        ]
+
+
+def put_manifest(staged: Path, manifest: Manifest) -> Manifest:
+    """Publish a shard's manifest unless another attempt did so first; return the one that counts."""
+    if put_once(manifest_path(staged, manifest.shard), json.dumps(asdict(manifest))):
+        return manifest
+    return read_manifest(staged, manifest.shard) or manifest
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is there and ends as a Parquet file does, so is not cut."""
+    try:
+        pq.read_metadata(path)
+    except (OSError, pa.ArrowInvalid):
+        return False
+    return True
+
+
+def _has_size(path: Path, size: int) -> bool:
+    try:
+        return path.stat().st_size == size
+    except FileNotFoundError:
+        return False
+
+
+def read_manifest(staged: Path, shard: str) -> Manifest | None:
+    """The manifest of a shard; None when the shard is not finished."""
+    fields = read_json(manifest_path(staged, shard))
+    if fields is None:
+        return None
+    fields["files"] = tuple(StagedFile(**file) for file in fields["files"])
+    fields["fragments"] = tuple(StagedFragment(**fragment) for fragment in fields["fragments"])
+    fields["parts"], fields["dead"] = tuple(fields["parts"]), tuple(fields["dead"])
+    return Manifest(**fields)
+
+
+def finished_shards(root: Path, shard: str) -> list[str]:
+    """The shard and its rivals, when the manifests of all are there and whole; else nothing."""
+    staged = root / "staged"
+    first = read_manifest(staged, shard)
+    names = [shard, *(f"{shard}-{number + 1}" for number in range(first.rivals))] if first else []
+    found = [read_manifest(staged, name) for name in names]
+    broken = [one for one in found if one is not None and not one.is_whole(root)]
+    for one in broken:
+        drop_manifest(staged, one)  # or the next attempt would lose to it
+    return names if not broken and all(found) else []
+
+
+def manifest_path(staged: Path, shard: str) -> Path:
+    """Where a shard's manifest lies."""
+    return staged / f"{shard}{SUFFIX}"
+
+
+def drop_manifest(staged: Path, manifest: Manifest, *, beside: bool = True) -> None:
+    """Forget a manifest: committed, or no longer true. The files it staged are then the commit's, or orphans."""
+    manifest_path(staged, manifest.shard).unlink(missing_ok=True)
+    if beside:
+        for name in (*manifest.parts, *manifest.dead):
+            (staged / name).unlink(missing_ok=True)
+
+
+def set_aside(staged: Path, manifest: Manifest, run_id: str) -> None:
+    """Keep a manifest that failed an audit for people to look at; no run picks it up again."""
+    path = manifest_path(staged, manifest.shard)
+    path.replace(staged / f"{manifest.shard}.{run_id}.failed.json")
+
+
+def dead_rows(letters: Iterable[DeadLetter]) -> pa.Table:
+    """Dead letters as DEAD_SEEN rows."""
+    rows = [{name: getattr(letter, name) for name in DEAD_SEEN.names} for letter in letters]
+    return pa.Table.from_pylist(rows, schema=DEAD_SEEN)
+
+
+def write_beside(staged: Path, rows: pa.Table, kind: str) -> str:
+    """Write a small Parquet file beside the manifests and return its name."""
+    name = f"{secrets.token_hex(16)}.{kind}.parquet"
+    pq.write_table(rows, staged / name, compression="zstd")
+    return name
+
+
+def read_beside(staged: Path, names: tuple[str, ...], schema: pa.Schema) -> pa.Table:
+    """Read small Parquet files that `write_beside` wrote."""
+    tables = [pq.read_table(staged / name, schema=schema) for name in names]
+    return pa.concat_tables(tables) if tables else schema.empty_table()

@@ -1,0 +1,133 @@
+"""JSON values in text that was meant to be JSON: fences, prose, thoughts, trailing commas, broken escapes."""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from memlake.transforms.text.clean import mend
+
+_THINK = re.compile(r"<(/?)think(?:ing)?>")
+_OPENS = re.compile(r"[{\[]")
+# A string, or a comma with nothing after it in its list. A string that never ends is one too, and nothing here goes back:
+# on hostile text either would take time by the square of its length.
+_STRING_OR_COMMA = re.compile(r'"[^"\\]*+(?:\\(?:.|\Z)[^"\\]*+)*+(?:"|\Z)|,(?=\s*[}\]])', re.DOTALL)
+_ESCAPE = re.compile(r'\\(u[0-9a-fA-F]{4}|["\\/bfnrt]|u[0-9a-fA-F]{0,3}|.)', re.DOTALL)
+# Bounds the work on hostile text: "[[[[..." is a fresh start at every sign.
+_MOST_STARTS = 200
+_MOST_MENDED_STARTS = 20
+
+
+class Found(NamedTuple):
+    """A JSON value, and the characters that it took."""
+
+    value: Any
+    length: int
+
+
+def json_in(text: str) -> Iterator[Found]:
+    """Every JSON object and array of a text that does not lie within another, in order; the whole text first.
+
+    Lone surrogates become U+FFFD; of equal keys the last counts; NaN and Infinity are no JSON. After what can be read
+    as it stands comes what can be read once it is mended, which may hold some of the same again.
+    """
+    whole = _decoded(text.strip())
+    if whole is not None:
+        # A model that was asked for JSON sometimes writes it as a JSON string.
+        if isinstance(whole.value, str):
+            yield from json_in(whole.value)
+        else:
+            yield whole
+        return
+    said = _without_thoughts(text)
+    for part in (said, text) if said != text else (text,):
+        yield from _scan(part)
+        # What is broken at one sign was found in parts only.
+        yield from _scan_mended(part)
+
+
+def _without_thoughts(text: str) -> str:
+    """The text outside of <think> blocks; all before the last end counts as thought, for a template may have opened it."""
+    said: list[str] = []
+    place: int | None = 0
+    for tag in _THINK.finditer(text):
+        if tag.group(1):
+            if place is not None:
+                said = []
+            place = tag.end()
+        elif place is not None:
+            said.append(text[place : tag.start()])
+            place = None
+    return "".join(said) + (text[place:] if place is not None else "")
+
+
+def _scan(text: str) -> Iterator[Found]:
+    place, failed = 0, 0
+    while failed < _MOST_STARTS and (opens := _OPENS.search(text, place)):
+        found = _decoded(text, opens.start())
+        if found is None:
+            failed += 1
+            place = opens.end()
+        else:
+            yield found
+            place = opens.start() + found.length
+
+
+def _scan_mended(text: str) -> Iterator[Found]:
+    place = 0
+    for _ in range(_MOST_MENDED_STARTS):
+        opens = _OPENS.search(text, place)
+        if opens is None:
+            return
+        # Mended from here on: what stands before it may hold a quotation mark that is none of JSON's.
+        found = _decoded(_STRING_OR_COMMA.sub(_mended, text[opens.start() :]), 0)
+        if found is not None:
+            yield found
+            return
+        place = opens.end()
+
+
+def _mended(match: re.Match[str]) -> str:
+    """A string with its escapes in order, or nothing in place of a trailing comma."""
+    text = match.group()
+    return "" if text == "," else _ESCAPE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    sign = match.group(1)
+    if len(sign) == 5 or sign in '"\\/bfnrt':
+        return match.group()
+    if sign.startswith("u"):
+        return "\ufffd"  # an escape that was cut
+    return "\\\\" + sign  # a backslash that was meant as one
+
+
+def _decoded(text: str, start: int | None = None) -> Found | None:
+    """The value that begins at `start`, or that the whole text is; None when there is none."""
+    try:
+        if start is None:
+            value, end = _DECODER.decode(text), len(text)
+        else:
+            value, end = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    try:
+        return Found(mend(value)[0], end - (start or 0))
+    except RecursionError:
+        return None
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits} is not a number that can be stored")
+    return number
+
+
+# Not strict: models write line breaks into strings.
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse, parse_float=_finite)

@@ -1,0 +1,127 @@
+"""LongMemEval: a list of questions, each with its own haystack of dated chat sessions.
+
+Every question is its own conversation, named by its question_id. The source's session ids tell where the answer lies, so
+sessions are renamed by their place: 's0', 's1', ...; a turn is 's3:t5'. The order of the haystack is kept as given, which
+is by day but not always by time within one. `_abs` at the end of a question's id marks an abstention question; its type is
+its category all the same. The benchmark's own retrieval metrics leave those out, so the turns that they name have the
+status 'abstention' and are no gold.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from memlake.transforms.base.conversation import (
+    Conversation,
+    DeadLetter,
+    Layout,
+    Question,
+    ReadOptions,
+    Session,
+    Source,
+)
+from memlake.transforms.read.common.arrange import ROLES, Columns, arrange
+from memlake.transforms.read.common.json_items import read_items
+from memlake.transforms.read.common.peek import first_item
+from memlake.transforms.text.clean import as_answer, as_name, text_letter
+from memlake.transforms.text.dates import label_of, parse_time
+
+
+class LongMemEval:
+    """The S, M and oracle files of LongMemEval."""
+
+    name = "longmemeval"
+    revision = 1
+    layout: Layout = "file"
+
+    def sniff(self, head: bytes) -> bool:
+        """Whether it is a list of objects with a question_id and a question type or a haystack."""
+        first = first_item(head)
+        return "question_id" in first and (
+            "question_type" in first or any(key.startswith("haystack_") for key in first)
+        )
+
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG002
+        """Yield one conversation a question, one at a time."""
+        for item in read_items(source.uri):
+            if isinstance(item, DeadLetter):
+                yield item
+            else:
+                yield from self._conversation(item.value, item.index, source.uri)
+
+    def _conversation(self, record: object, index: int | None, uri: str) -> Iterator[Conversation | DeadLetter]:
+        name = as_name(record.get("question_id")) if isinstance(record, dict) else None
+        if not isinstance(record, dict) or name is None or not isinstance(record.get("haystack_sessions"), list):
+            error = "an item is not an object with question_id and a list of haystack_sessions"
+            yield DeadLetter("malformed_record", error, uri, index, "conversation")
+            return
+        columns, gold, letters = _turns(record, name, uri, index)
+        yield from letters
+        if not columns.text:
+            error = f"conversation {name!r} has no turn to store"
+            yield DeadLetter("empty_conversation", error, uri, index, "conversation", "skipped")
+            return
+        made, letters = arrange(columns, name, uri, self.name, index)
+        if letter := text_letter(record.get("question"), f"question {name!r}", uri, index, "question"):
+            letters.append(letter)
+        else:
+            made.questions = [_question(record, name, gold)]
+        yield from letters
+        yield made
+
+
+READER = LongMemEval()
+
+
+def _turns(
+    record: dict[str, Any], name: str, uri: str, index: int | None
+) -> tuple[Columns, list[str], list[DeadLetter]]:
+    columns, gold, letters = Columns(), list[str](), list[DeadLetter]()
+    dates = record.get("haystack_dates")
+    dates = dates if isinstance(dates, list) else []
+    for number, messages in enumerate(record["haystack_sessions"]):
+        date = dates[number] if number < len(dates) else None
+        at, zone_known = parse_time(date) or (None, False)
+        session = Session(f"s{number}", label_of(date), at, zone_known)
+        for place, message in enumerate(messages if isinstance(messages, list) else [messages]):
+            turn_id = f"s{number}:t{place}"
+            what = f"turn {turn_id} of conversation {name!r}"
+            if not isinstance(message, dict):
+                error = f"{what} is {type(message).__name__}, an object is expected"
+                letters.append(DeadLetter("malformed_record", error, uri, index))
+                continue
+            if letter := text_letter(message.get("content"), what, uri, index):
+                letters.append(letter)
+                continue
+            speaker = as_name(message.get("role")) or "unknown"
+            role = ROLES.get(speaker, "participant")
+            columns.add(message["content"], speaker=speaker, role=role, turn_id=turn_id, session=session)
+            if message.get("has_answer") is True:
+                gold.append(turn_id)
+    return columns, gold, letters
+
+
+def _question(record: dict[str, Any], name: str, gold: list[str]) -> Question:
+    answer = as_answer(record.get("answer"))
+    asked_at = parse_time(record.get("question_date"))
+    answerable = not name.endswith("_abs")
+    status = "valid" if answerable else "abstention"
+    return Question(
+        question_id=name,
+        position=0,
+        text=record["question"],
+        answer=answer,
+        category=as_name(record.get("question_type")) or "",
+        answers=[] if answer is None else [answer],
+        evidence=[(turn_id, turn_id, status) for turn_id in gold],
+        asked_at=asked_at[0] if asked_at else None,
+        answerable=answerable,
+        attributes=_gold_sessions(record),
+    )
+
+
+def _gold_sessions(record: dict[str, Any]) -> dict[str, object]:
+    """The answer's sessions under their opaque names."""
+    ids, gold = record.get("haystack_session_ids"), record.get("answer_session_ids")
+    if not isinstance(ids, list) or not isinstance(gold, list):
+        return {}
+    return {"answer_sessions": [f"s{number}" for number, session_id in enumerate(ids) if session_id in gold]}

@@ -1,0 +1,143 @@
+r"""memlake's own JSONL, in two layouts. Files are UTF-8 (a BOM is accepted); lines end with '\n'; blank lines are skipped.
+
+**One turn a line** (`memlake-turns`); turns of a conversation may stand anywhere in any number of files:
+
+    {"conversation_id": "c1", "text": "Hello.", "session_id": "mon", "session_at": "2024-05-06 09:00", "turn_id": "t1",
+     "speaker": "Ana", "role": "user", "kind": "message", "said_at": "2024-05-06T09:00:12Z"}
+
+**One conversation a line** (`memlake-conversations`), with its own questions and units where there are any:
+
+    {"conversation_id": "c1",
+     "turns": [{"text": "Hello.", "turn_id": "t1", ...}],
+     "questions": [{"question_id": "q1", "text": "Who says hello?", "answer": "Ana", "answers": ["Ana", "ana"],
+                    "category": "who", "evidence": ["t1"], "asked_at": "2024-06-01", "answerable": true,
+                    "options": [], "label_set": "official"}],
+     "units": [{"representation": "my-notes", "text": "Ana greets.", "turn_ids": ["t1"], "kind": "note",
+                "speaker": "Ana"}]}
+
+Fields of a turn; all but `conversation_id` and `text` are optional:
+
+- `text`: the message, stored exactly. Null, absent, empty and blank ones are skipped and reported. A line of another
+  layout (`turns`, `messages` or `content`, and no `text`) is dropped and reported, since it does say something.
+- `session_id`: the sitting; without it the turns of one `session_at` are one session, and those without either another.
+- `session_at`, `said_at`: ISO 8601, seconds or milliseconds since 1970, or one of the printed forms in dates.py. A date
+  that cannot be read is null and reported. A clock without a zone is read as UTC and marked.
+- `turn_id`: names the turn in `evidence` and `turn_ids`. Without it, a turn is named by its place in the conversation as
+  it lands, from "0".
+- `role`: user, assistant, system, tool or participant (default; any other word is read as participant).
+- `speaker`: as it shall be shown; defaults to the role, or 'unknown' where neither is given.
+- `kind`: message, tool_call, tool_result or system; by default the role decides. Other kinds are dropped and reported.
+
+Turns are ordered by `said_at` where every turn of the conversation has one, else they stay in the order given. Ids may be
+numbers; they are stored as text.
+
+A question is stored as CONVERSATION_ID:QUESTION_ID, without an id as CONVERSATION_ID:qPOSITION, from 0; so its id need
+only be unique in its conversation. A ':' in it becomes %3A, so that the last ':' ends the conversation's id; one that
+is taken becomes ID~2, ID~3, ... The id as given is the attribute `source_id`. One id under two label sets is one
+question and must have one text, else the later is dropped (`conflicting_question`). `label_set` (default 'official')
+must be a name and `answerable` (default true) a JSON boolean, else the question is dropped (`malformed_question`); null
+is the same as absent.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from memlake.transforms.base.conversation import Conversation, DeadLetter, Layout, ReadOptions, Source
+from memlake.transforms.read.common.arrange import arrange
+from memlake.transforms.read.common.json_lines import LINE_BLOCK_BYTES, read_objects
+from memlake.transforms.read.common.peek import lines_of
+from memlake.transforms.read.formats.memlake_jsonl.extras import questions_of, units_of
+from memlake.transforms.read.formats.memlake_jsonl.turns import columns_of, partial
+from memlake.transforms.read.formats.memlake_jsonl.units import is_unit
+from memlake.transforms.text.clean import as_name
+
+
+class MemlakeConversations:
+    """One conversation a line."""
+
+    name = "memlake-conversations"
+    revision = 1
+    layout: Layout = "conversation_lines"
+
+    def sniff(self, head: bytes) -> bool:
+        """Whether a line is an object with `conversation_id` and a list of `turns`."""
+        return any("conversation_id" in line and isinstance(line.get("turns"), list) for line in lines_of(head))
+
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG002
+        """Yield one conversation a line, and what could not be read."""
+        for batch in read_objects(source, block_bytes=LINE_BLOCK_BYTES):
+            yield from batch.letters
+            for record, index in zip(batch.objects, batch.indices, strict=True):
+                for item in self._conversation(record, source.uri, batch.numbers.of, index):
+                    if isinstance(item, Conversation):
+                        item.position = batch.offset
+                    yield item
+
+    def _conversation(
+        self, record: dict[str, Any], uri: str, line_of: Any, index: int
+    ) -> Iterator[Conversation | DeadLetter]:
+        conversation_id, turns = as_name(record.get("conversation_id")), record.get("turns")
+        if conversation_id is None or not isinstance(turns, list):
+            lacks = "a list of turns" if conversation_id is not None else "conversation_id"
+            error = f"a line without {lacks}: it has {', '.join(record)!r:.100}"
+            yield DeadLetter("malformed_record", error, uri, line_of(index), "conversation")
+            return
+        columns, letters = columns_of(turns, uri, lambda _: line_of(index), f"conversation {conversation_id!r}")
+        made, more = arrange(columns, conversation_id, uri, self.name)
+        letters += more
+        if record.get("questions"):
+            made.questions, more = questions_of(record["questions"], made)
+            letters += more
+        if record.get("units"):
+            made.supplied, more = units_of(record["units"], made)
+            letters += more
+        if letters:
+            line = line_of(index)
+            for letter in letters:
+                letter.position = line
+            yield from letters
+        if made.text:
+            yield made
+        else:
+            error = f"conversation {conversation_id!r} has no turn to store"
+            yield DeadLetter("empty_conversation", error, uri, line_of(index), "conversation", "skipped")
+
+
+class MemlakeTurns:
+    """One turn a line; yields partial conversations, one for each conversation in some 8 MiB of input."""
+
+    name = "memlake-turns"
+    revision = 1
+    layout: Layout = "turn_lines"
+
+    def sniff(self, head: bytes) -> bool:
+        """Whether a line is an object with `conversation_id` and `text`, and no unit."""
+        return any(
+            "conversation_id" in line and "text" in line and "turns" not in line and not is_unit(line)
+            for line in lines_of(head)
+        )
+
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG002
+        """Yield partial conversations (see Conversation), and what could not be read."""
+        for batch in read_objects(source, scope="turn"):
+            yield from batch.letters
+            groups: dict[str, tuple[list[Any], list[int]]] = {}
+            for record, index in zip(batch.objects, batch.indices, strict=True):
+                conversation_id = as_name(record.get("conversation_id"))
+                if conversation_id is None:
+                    error = f"a turn without conversation_id={record.get('conversation_id')!r:.100}"
+                    yield DeadLetter("malformed_record", error, source.uri, batch.numbers.of(index))
+                    continue
+                turns, indices = groups.setdefault(conversation_id, ([], []))
+                turns.append(record)
+                indices.append(index)
+            for conversation_id, (turns, indices) in groups.items():
+                line_of = lambda place, at=indices, numbers=batch.numbers: numbers.of(at[place])  # noqa: E731
+                columns, letters = columns_of(turns, source.uri, line_of, f"conversation {conversation_id!r}")
+                yield from letters
+                if columns.text:
+                    yield partial(columns, conversation_id, source.uri, self.name, batch.offset)
+
+
+CONVERSATIONS = MemlakeConversations()
+TURNS = MemlakeTurns()

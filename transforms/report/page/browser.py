@@ -1,0 +1,125 @@
+"""The browser of a page: its controls as markup, and its data as blocks that the page's script parses when they are needed."""
+
+from typing import Any
+
+from memlake.transforms.base.jsonable import json_text
+from memlake.transforms.report.data.document import Browser, Document, Row
+from memlake.transforms.report.page.html import Markup, data_block, el, join, void
+from memlake.transforms.report.page.parts import empty, paragraph, section
+from memlake.transforms.report.page.words import CONTROLS, LOSSES, at_name, cutoff_name
+
+
+def browser(document: Document) -> Markup:
+    """Search, filters, a list and the place of one question."""
+    found = document["browser"]
+    kept = f"{found['kept']:,} of {found['questions']:,} questions are kept here, those on which cells differ first"
+    some = kept if found["kept"] < found["questions"] else f"All {found['questions']:,} questions"
+    gone = f"; {found['forgotten']:,} left out, since their conversations were forgotten" if found["forgotten"] else ""
+    return section(
+        "browser",
+        "Question by question",
+        paragraph(
+            f"{some}{gone}. For each: the gold turns, what every representation stored of them with the lost words struck "
+            f"through, its rank, the context, the answer and the verdict. 'Right' is {at_name(found['at'])} above 0.5. A word is "
+            "lost when none of the units that touch the turn has it.",
+            css="say",
+        ),
+        el("noscript", empty("The browser needs the script in this file; it loads nothing from anywhere.")),
+        _form(document),
+        paragraph(
+            f"Beside a question stands a sign for each cell, in the order {', '.join(one['cell'] for one in found['cells'])}: "
+            "1 right, 0 wrong, - not scored.",
+            css="say",
+        ),
+        el("ol", id="b-list", aria_label="Questions found"),
+        el("article", id="b-question", tabindex="-1", aria_label="The question"),
+    )
+
+
+def _form(document: Document) -> Markup:
+    found = document["browser"]
+    categories = dict.fromkeys(q["category"] for one in found["conversations"] for q in one["questions"])
+    cells = [str(cell["cell"]) for cell in found["cells"]]
+    losses = [(name, LOSSES.get(name, name)) for name in _losses(found)]
+    corpora = list(dict.fromkeys(str(one["corpus"]) for one in found["conversations"]))
+    return el(
+        "form",
+        el("label", el("span", "Search"), void("input", type="search", id="b-search", autocomplete="off")),
+        _select("b-corpus", "Corpus", [(one, one) for one in corpora]) if len(corpora) > 1 else None,
+        _select("b-category", "Category", [(one, one) for one in sorted(categories)]),
+        _select("b-right", "Right in", [(str(place), cell) for place, cell in enumerate(cells)]),
+        _select("b-wrong", "Wrong in", [(str(place), cell) for place, cell in enumerate(cells)]),
+        _select("b-loss", "Lost (in the wrong one, or in any)", losses) if losses else None,
+        el(
+            "div",
+            el("button", "Previous", type="button", id="b-previous"),
+            el("button", "Next", type="button", id="b-next"),
+            el("output", id="b-count", aria_live="polite"),
+            class_="steps",
+        ),
+        id="b-form",
+    )
+
+
+def _select(identifier: str, label: str, options: list[tuple[str, str]]) -> Markup:
+    listed = [el("option", "any", value=""), *(el("option", said or "(none)", value=value) for value, said in options)]
+    return el("label", el("span", label), el("select", *listed, id=identifier))
+
+
+def data(document: Document) -> Markup:
+    """The data blocks: an index of all questions, and one block a conversation."""
+    found = document["browser"]
+    losses = _losses(found)
+    index = {
+        "cells": [
+            {
+                **cell,
+                "control": CONTROLS.get(cell["control"], ""),
+                "at": cutoff_name(cell["cutoff_kind"], cell["cutoff"]),
+            }
+            for cell in found["cells"]
+        ],
+        "representations": found["representations"],
+        "metrics": found["metrics"],
+        "losses": losses,
+        "lossNames": LOSSES,
+        "conversations": [[one["corpus"], one["conversation_id"]] for one in found["conversations"]],
+        "questions": [
+            [place, number, q["question_id"], q["category"], q["text"], *_outcomes(q, found, losses)]
+            for place, one in enumerate(found["conversations"])
+            for number, q in enumerate(one["questions"])
+        ],
+    }
+    blocks = [
+        data_block(f"conversation-{place}", json_text(one).strip()) for place, one in enumerate(found["conversations"])
+    ]
+    return join(data_block("report-index", json_text(index).strip()), *blocks)
+
+
+def _outcomes(question: Row, found: Browser, losses: list[str]) -> tuple[str, list[list[int]]]:
+    """A sign a cell (1 right, 0 wrong, - not scored, a space where it was not asked), and each cell's losses."""
+    signs, lost = [], []
+    for place in range(len(found["cells"])):
+        cell: dict[str, Any] | None = question["cells"].get(str(place))
+        signs.append(" " if cell is None else {True: "1", False: "0", None: "-"}[cell["right"]])
+        held = {verdict["loss"] for verdict in _verdicts(cell or {}) if verdict.get("loss")}
+        lost.append(sorted(losses.index(name) for name in held))
+    return "".join(signs), lost if any(lost) else []
+
+
+def _losses(found: Browser) -> list[str]:
+    """The loss classes that occur, in the order in which an answer may be lost."""
+    held = {
+        verdict["loss"]
+        for one in found["conversations"]
+        for question in one["questions"]
+        for cell in question["cells"].values()
+        for verdict in _verdicts(cell)
+        if verdict.get("loss")
+    }
+    order = list(LOSSES)
+    return sorted(held, key=lambda name: (order.index(name) if name in order else len(order), name))
+
+
+def _verdicts(cell: Row) -> list[Row]:
+    return [verdict for answer in cell.get("answers", ()) for verdict in answer.get("verdicts", ())]

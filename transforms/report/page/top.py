@@ -1,0 +1,193 @@
+"""The top of a page: what was run, and its headline."""
+
+from memlake.transforms.report.data.document import At, Compared, Document, RunCard
+from memlake.transforms.report.page.charts_rows import Dot, dot_chart
+from memlake.transforms.report.page.html import Markup, el, join
+from memlake.transforms.report.page.looks import looks, named_only
+from memlake.transforms.report.page.parts import caption, empty, notes, numbers, paragraph, section, table
+from memlake.transforms.report.page.words import (
+    CONTROLS,
+    at_name,
+    cell_name,
+    counted,
+    cutoff_name,
+    includes,
+    interval,
+    metric_name,
+    p_value,
+    plain_note,
+    share,
+    signed,
+)
+
+_SURVIVAL = (
+    "Survival counts whether the words of the gold answer are in the text that a reader would see. It is not accuracy: a reader "
+    "may still miss them, and a long text holds many words by chance, so it is shown against tokens and beside a random context."
+)
+_EXTRACTIVE = (
+    " is extractive: it asks no model and returns the best-matching sentence of what it is shown. Its accuracy says how "
+    "readable a context is for that rule, not what a language model would make of it."
+)
+
+_LEVEL = 0.05
+
+
+def run_card(run: RunCard) -> Markup:
+    """What was run, on what, by which version, and what was left out."""
+    readers = [f"{one['reader']} ({one['model'] or one['kind'] + ', no model'})" for one in run["readers"]]
+    judges = [f"{one['judge']} ({one['model'] or one['kind'] + ', no model'})" for one in run["judges"]]
+    excluded = [f"{number:,} {reason}" for reason, number in run["excluded"].items()]
+    if run["forgotten"] > 0:
+        excluded.append(f"{run['forgotten']:,} gone since with their conversations")
+    rows: list[tuple[str, object]] = [
+        ("run", run["run_id"]),
+        ("ended", run["ended_at"] or "not on record"),
+        ("corpora", ", ".join(run["corpora"])),
+        ("questions", f"{run['questions']:,}"),
+        ("not scored by some metric", ", ".join(excluded) or "none"),
+        ("readers", ", ".join(readers) or "none: nothing was answered"),
+        ("judges", ", ".join(judges) if run["readers"] else "none: nothing was answered"),
+        ("embedder", run["embedder"] or "none"),
+        ("tokeniser", run["tokeniser"]),
+        ("read snapshot", run["read_snapshot_id"]),
+        ("published as", run["snapshot_id"] or "not on record"),
+        ("memlake", run["code_version"] or "not on record"),
+        ("settings", ", ".join(f"{name} {value}" for name, value in run["settings"].items())),
+    ]
+    if run["models"]:
+        price = run["models"].get("price_usd")
+        rows.append(
+            (
+                "models",
+                f"{run['models'].get('calls', 0):,} calls, {'price unknown' if price is None else f'{price:,.4f} US dollars'}",
+            )
+        )
+    listed = el("dl", *(join(el("dt", name), el("dd", value)) for name, value in rows), class_="card")
+    cells = table(
+        "Cells",
+        ("cell", "corpus", "representations", "plan", "reader", "bound", "shown at"),
+        [
+            (
+                cell["cell"],
+                cell["corpus"],
+                ", ".join(cell["representations"]),
+                cell["plan"],
+                cell["reader"] or "none",
+                CONTROLS.get(cell["control"], ""),
+                cutoff_name(cell["cutoff_kind"], cell["cutoff"]),
+            )
+            for cell in run["cells"]
+        ],
+        words=range(7),
+    )
+    return el("details", el("summary", "What was run"), listed, cells, id="run")
+
+
+def _extractive(run: RunCard) -> Markup | None:
+    """What the readers that ask no model are; none where every reader asks one."""
+    names = [one["reader"] for one in run["readers"] if one["kind"] == "extractive"]
+    return paragraph(f"Reader {', '.join(names)}{_EXTRACTIVE}", css="say") if names else None
+
+
+def headline(document: Document) -> Markup:
+    """The first comparison with its interval and tests, and every cell's mean at the same measure."""
+    found = document["headline"]
+    at, run = found["at"], document["run"]
+    lead = [_compared(one, run) for one in found["compared"]]
+    return section(
+        "headline",
+        "Headline",
+        el("div", *lead, class_="leads")
+        if lead
+        else empty("This study declares no comparison: below are the means of its cells."),
+        *(_means(document, corpus, at) for corpus in dict.fromkeys(row["corpus"] for row in found["means"])),
+        paragraph(_SURVIVAL, css="say") if "survival" in at["metric"] else None,
+        _extractive(run),
+        notes(document["notes"]),
+    )
+
+
+def _compared(one: Compared, run: RunCard) -> Markup:
+    number = one["difference"]
+    excluded = f"{number['excluded']:,} not scored in {one['a']}, {one['excluded_b']:,} in {one['b']}"
+    only = f"; categories {', '.join(one['categories'])}" if one["categories"] else ""
+    tests = []
+    if one["p"] is not None:
+        tests.append(f"sign-flip test by conversation p {p_value(one['p'])} (Holm {p_value(one['p_holm'])})")
+    if one["mcnemar_p"] is not None:
+        tests.append(f"McNemar by question p {p_value(one['mcnemar_p'])} (Holm {p_value(one['mcnemar_p_holm'])})")
+    if one["only_a"] is not None:
+        tests.append(f"only {one['a']} right {one['only_a']:,}, only {one['b']} right {one['only_b']:,}")
+    if one["detectable"] is not None:
+        tests.append(f"a true difference of {share(one['detectable'])} would be found 4 times in 5")
+    # Means stand beside the difference only where it is theirs: of the same questions.
+    same = one["mean_a"]["n"] == one["mean_b"]["n"] == number["n"] > 0
+    a, b = (f" {share(one[side]['value'], one['at']['metric'])}" if same else "" for side in ("mean_a", "mean_b"))
+    return el(
+        "div",
+        el("p", f"{one['name']}, {one['corpus']}", class_="kicker"),
+        el(
+            "p",
+            el("span", one["a"], class_="name"),
+            f"{a} \u2212 ",
+            el("span", one["b"], class_="name"),
+            f"{b} = ",
+            el("strong", signed(number["value"])),
+            el("span", f" 95 % {interval(number['low'], number['high'])}", class_="interval"),
+            class_="big",
+        ),
+        paragraph(verdict(one), css="verdict"),
+        paragraph(
+            f"{metric_name(one['at']['metric'])} ({at_name(one['at'])}{only}); n {number['n']:,} in both; {excluded}."
+            f"{includes(run, recounted=False)}",
+            css="say",
+        ),
+        paragraph(plain_note(number["note"]), css="say") if number["note"] else None,
+        el("details", el("summary", "Tests"), notes(tests)) if tests else None,
+        class_="lead",
+    )
+
+
+def verdict(one: Compared) -> str:
+    """What a difference says, in one sentence: by its interval, and by its test after correction."""
+    number, holm = one["difference"], one["p_holm"]
+    value, low, high = number["value"], number["low"], number["high"]
+    if value is None:
+        return "There is no such difference in this run."
+    if low is None or high is None:
+        return "There is no interval, so this difference may be chance."
+    if low <= 0 <= high:
+        missed = f"; a true one below {share(one['detectable'])} would often be missed" if one["detectable"] else ""
+        return f"No difference is shown: the interval holds zero{missed}."
+    said = f"{one['a']} scores {'higher' if value > 0 else 'lower'} than {one['b']}"
+    if holm is None:
+        return f"{said} by its interval; there is no test."
+    test = f"p {p_value(holm)} after Holm's correction over all declared comparisons"
+    return f"{said}, and its test confirms it: {test}." if holm < _LEVEL else f"{said} by its interval alone: {test}."
+
+
+def _means(document: Document, corpus: str, headline_at: At) -> Markup:
+    rows = [row for row in document["headline"]["means"] if row["corpus"] == corpus]
+    at, shown = {**headline_at, "judge": rows[0]["judge"]}, looks(document, corpus)
+    dots = [Dot(cell_name(row, at), row, shown[row["cell"]], row["control"]) for row in rows]
+    said = [counted(row) for row in rows if row["value"] is not None]
+    about = f"{at_name(at)}; " + "; ".join(dict.fromkeys(said))
+    named = f"Bars are 95 % intervals.{named_only(document, corpus)}"
+    title = f"{metric_name(at['metric'])}, {corpus}"
+    listed = [
+        (
+            cell_name(row, at),
+            share(row["value"], at["metric"]),
+            interval(row["low"], row["high"]),
+            row["n"],
+            row["excluded"],
+            plain_note(row["note"]),
+        )
+        for row in rows
+    ]
+    return el(
+        "figure",
+        caption(title, f"{about}. {named}{includes(document['run'], recounted=False)}"),
+        dot_chart(f"headline-{corpus}", title, about, dots, x=at["metric"], differences=False),
+        numbers(title, ("cell", "mean", "95 % interval", "n", "excluded", "note"), listed, words=(0, 5)),
+    )

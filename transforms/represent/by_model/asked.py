@@ -1,0 +1,144 @@
+"""What the settings of a representation that asks come to: which pieces, and what is asked of each."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from memlake.schemas.table import settings_json
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.llm.prompting import prompt
+from memlake.transforms.represent.common.representation import Settings
+from memlake.transforms.represent.extract.extraction import LEAST_REPLY_TOKENS, ON_CUT, PieceRequest, text_tokens
+from memlake.transforms.represent.extract.pieces import Piece, check_piece_settings, pieces_of
+from memlake.transforms.represent.extract.transcript_block import ORDERS
+from memlake.transforms.text.turn_pairs import FIRST, FOLDS
+
+# The settings of every representation that asks about pieces; one adds its own, and may have other defaults.
+ASKING_SETTINGS: Settings = {
+    "granularity": "session",
+    "turns": 20,
+    "context": 0,
+    "second_pass": False,
+    "temperature": 0.0,
+    "seed": 0,
+    "max_output_tokens": 8192,
+    "prompt": "",
+    "model": "",
+    "provider": "",
+}
+REMINDER = "reminder"
+# The settings that reproduce how published studies ask. At their defaults they are no part of the settings hash, so that what
+# was made before they were there is still known.
+PUBLISHED_SETTINGS: Settings = {
+    "folds": FOLDS[0],
+    "user": FIRST,
+    "order": ORDERS[0],
+    "on_cut": ON_CUT[0],
+    "repairs": 2,
+    "merge": "same",
+    "header": "every",
+}
+
+
+def check_asking_settings(settings: Settings) -> None:
+    """Refuse pieces, sampling and room that make no sense.
+
+    Raises:
+        UsageError: see above.
+    """
+    check_piece_settings(settings)
+    room, temperature = int(settings["max_output_tokens"]), float(settings["temperature"])
+    if room < LEAST_REPLY_TOKENS:
+        raise UsageError(
+            f"max_output_tokens={room} is not allowed: at least {LEAST_REPLY_TOKENS}",
+            hint="the default is max_output_tokens=8192",
+        )
+    if not 0 <= temperature <= 2:
+        raise UsageError(
+            f"temperature={temperature} is not allowed: from 0 to 2", hint="the default is temperature=0.0"
+        )
+
+
+def check_published_asking(settings: Settings) -> None:
+    """Refuse values of the settings that reproduce how published studies ask.
+
+    Raises:
+        UsageError: a choice that there is not, or a negative count.
+    """
+    check_choice(settings, "folds", FOLDS)
+    check_choice(settings, "order", ORDERS)
+    check_choice(settings, "on_cut", ON_CUT)
+    if int(settings["repairs"]) < 0:
+        raise UsageError(f"repairs={settings['repairs']} is not allowed: at least 0", hint="the default is repairs=2")
+
+
+def check_choice(settings: Settings, name: str, choices: tuple[str, ...]) -> None:
+    """Refuse a setting that is none of the values it may have.
+
+    Raises:
+        UsageError: says which there are.
+    """
+    if settings[name] not in choices:
+        raise UsageError(
+            f"{name}={settings[name]!r} is not one of {', '.join(choices)}", hint=f"the default is {name}={choices[0]}"
+        )
+
+
+def pieces_for(settings: Settings, turns: pa.Table) -> list[Piece]:
+    """The pieces of these turns by the settings granularity, turns, context, folds and user."""
+    settings = {**PUBLISHED_SETTINGS, **settings}
+    return pieces_of(
+        turns,
+        granularity=str(settings["granularity"]),
+        count=int(settings["turns"]),
+        context=int(settings["context"]),
+        folds=str(settings["folds"]),
+        user=str(settings["user"]),
+    )
+
+
+def asked_of(
+    settings: Settings,
+    *,
+    schema_name: str,
+    schema: Mapping[str, Any],
+    items: str,
+    need: Callable[[Piece], int],
+    refused: Callable[[Mapping[str, Any]], str] | None = None,
+) -> PieceRequest:
+    """What is asked of every piece: the prompt of the setting `prompt`, and NAME-missed where there is a second pass.
+
+    Raises:
+        NotFoundError: there is no such prompt.
+    """
+    settings = {**PUBLISHED_SETTINGS, **settings}
+    name = str(settings["prompt"])
+    return PieceRequest(
+        model=str(settings["model"]),
+        system=prompt(name),
+        reminder=prompt(REMINDER),
+        missed=prompt(f"{name}-missed") if settings["second_pass"] else "",
+        schema_name=schema_name,
+        schema=schema,
+        items=items,
+        need=need,
+        refused=refused,
+        max_output_tokens=int(settings["max_output_tokens"]),
+        temperature=float(settings["temperature"]),
+        seed=int(settings["seed"]),
+        on_cut=str(settings["on_cut"]),
+        repairs=int(settings["repairs"]),
+        order=str(settings["order"]),
+    )
+
+
+def list_need(piece: Piece, *, of_text: float, of_turn: int) -> int:
+    """Tokens of a reply that lists what a piece says: a share of its own tokens, and what each turn takes in JSON."""
+    tokens = sum(text_tokens(turn.text) for turn in piece.turns)
+    return round(of_text * tokens) + of_turn * len(piece.turns)
+
+
+def material_of(asked: PieceRequest) -> list[str]:
+    """The texts that decide, beside the settings, what comes out: prompts and schema."""
+    return [asked.system, asked.reminder, asked.missed, settings_json(asked.schema)]

@@ -1,0 +1,212 @@
+"""Units of what a model said of pieces, with their provenance and the books: extractions, dead letters, what is unfinished."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+
+from memlake.schemas.extractions import EXTRACTIONS
+from memlake.schemas.links import LINKS
+from memlake.schemas.table import TIME, settings_json
+from memlake.transforms.base.conversation import DeadLetter, Outcome
+from memlake.transforms.represent.common.representation import RepresentationSpec, Units
+from memlake.transforms.represent.common.units import provenance_table, unit_table
+from memlake.transforms.represent.extract.extraction import Answer
+from memlake.transforms.represent.extract.pieces import Piece
+from memlake.transforms.represent.ground.grounding import Grounded
+from memlake.transforms.represent.ground.stretches import Span
+from memlake.transforms.text.canonical import header, rank_in_run
+from memlake.transforms.text.clean import mend
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A unit to be made of what a model said about a piece.
+
+    Attributes:
+        answer: the place of the piece's answer.
+        text: what a reader sees, without the date header.
+        key: what is indexed, without the date header; None for the same.
+        grounded: how its quotes stand in the source; the first says what the unit counts as.
+        at: when what it tells took place; None for when the first of its turns was said.
+    """
+
+    answer: int
+    kind: str
+    text: str
+    grounded: tuple[Grounded, ...]
+    key: str | None = None
+    speaker: str | None = None
+    at: datetime | None = None
+    attributes: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was made of one answer."""
+
+    units: int = 0
+    duplicates: int = 0
+    exact: int = 0
+    normalised: int = 0
+    fuzzy: int = 0
+    ungrounded: int = 0
+    stored_chars: int = 0
+
+
+def extracted_units(
+    making: RepresentationSpec, answers: Sequence[Answer], items: Sequence[Item], tallies: Sequence[Tally]
+) -> Units:
+    """Make the items units.
+
+    Args:
+        making: what is being made.
+        answers: as asked, in order.
+        items: in the order of their answers.
+        tallies: one an answer; `units` and `stored_chars` are counted here, the rest where duplicates were merged.
+    """
+    for item in items:
+        tallies[item.answer].units += 1
+        tallies[item.answer].stored_chars += len(item.text)
+    pieces = [answers[item.answer].piece for item in items]
+    spans = [_spans(item.grounded) for item in items]
+    homes = [_home(piece, of_item) for piece, of_item in zip(pieces, spans, strict=True)]
+    is_bare = making.settings.get("header") == "none"
+    headers = ["" if is_bare else header(label) for _, label in homes]
+    conversations = [piece.conversation_id for piece in pieces]
+    units = unit_table(
+        making,
+        corpus=pa.array([piece.corpus for piece in pieces], pa.string()),
+        conversation_id=pa.array(conversations, pa.string()),
+        ordinal=_ordinals(conversations),
+        kind=pa.array([item.kind for item in items], pa.string()),
+        session_id=pa.array([session_id for session_id, _ in homes], pa.string()),
+        show_text=[lead + item.text for lead, item in zip(headers, items, strict=True)],
+        key_text=[
+            lead + (item.text if item.key is None else item.key) for lead, item in zip(headers, items, strict=True)
+        ],
+        header_chars=np.fromiter(map(len, headers), np.int64, len(headers)),
+        event_at=pa.array([item.at or of_item[0][1].turn.at for item, of_item in zip(items, spans, strict=True)], TIME),
+        speaker=pa.array([item.speaker for item in items], pa.string()),
+        attributes=pa.array(
+            [settings_json(item.attributes) if item.attributes else None for item in items], pa.string()
+        ),
+    )
+    unit = np.repeat(np.arange(len(items)), [len(of_item) for of_item in spans])
+    flat = [span for of_item in spans for span in of_item]
+    provenance = provenance_table(
+        units,
+        unit,
+        turn_id=pa.array([span.turn.turn_id for _, span in flat], pa.string()),
+        ordinal=np.array([span.turn.ordinal for _, span in flat], np.int64),
+        span=(
+            pa.array([span.start for _, span in flat], pa.int64()),
+            pa.array([span.end for _, span in flat], pa.int64()),
+        ),
+        grounding=pa.array([grounding for grounding, _ in flat], pa.string()),
+        touches_text=np.array([span.touches_text for _, span in flat], np.bool_),
+    )
+    extractions, dead, unfinished = books(making, answers, tallies)
+    return Units(units, provenance, LINKS.empty(), extractions, dead, unfinished)
+
+
+def books(
+    making: RepresentationSpec, answers: Sequence[Answer], tallies: Sequence[Tally]
+) -> tuple[pa.Table, tuple[DeadLetter, ...], Mapping[str, tuple[str, ...]]]:
+    """Rows of extractions, a dead letter for whatever was lost, and by conversation the requests to ask again."""
+    numbers = _ordinals([answer.piece.conversation_id for answer in answers]).tolist()
+    rows = [
+        _row(making, answer, number, tally) for answer, number, tally in zip(answers, numbers, tallies, strict=True)
+    ]
+    unfinished: defaultdict[str, list[str]] = defaultdict(list)
+    for answer in answers:
+        if answer.unfinished:
+            unfinished[answer.piece.conversation_id] += answer.unfinished
+    dead = tuple(letter for answer in answers if (letter := _letter(making, answer)))
+    return EXTRACTIONS.rows(rows), dead, {name: tuple(hashes) for name, hashes in unfinished.items()}
+
+
+def _row(making: RepresentationSpec, answer: Answer, number: int, tally: Tally) -> dict[str, object]:
+    piece = answer.piece
+    return {
+        "corpus": piece.corpus,
+        "conversation_id": piece.conversation_id,
+        "representation": making.name,
+        "piece": number,
+        "session_id": piece.session_id,
+        "first_ordinal": piece.turns[0].ordinal,
+        "last_ordinal": piece.turns[-1].ordinal,
+        "outcome": answer.outcome,
+        "reason": answer.reason or None,
+        "units": tally.units,
+        "calls": answer.calls,
+        "mode": answer.mode or None,
+        "splits": answer.splits,
+        "repairs": answer.repairs,
+        "duplicates": tally.duplicates,
+        "dropped": answer.dropped,
+        "exact": tally.exact,
+        "normalised": tally.normalised,
+        "fuzzy": tally.fuzzy,
+        "ungrounded": tally.ungrounded,
+        "tokens_in": answer.tokens_in,
+        "tokens_out": answer.tokens_out,
+        "source_chars": piece.chars,
+        "stored_chars": tally.stored_chars,
+        "request_hash": answer.request_hash,
+    }
+
+
+def _letter(making: RepresentationSpec, answer: Answer) -> DeadLetter | None:
+    """What was lost of a piece: all of it, a second pass, or items that broke the schema."""
+    outcome: Outcome = "dropped"
+    scope = "turn"
+    if answer.outcome != "failed":
+        if not answer.reason and not answer.dropped:
+            return None
+        outcome, scope = ("kept", "turn") if answer.reason else ("dropped", "unit")
+    reason = answer.reason or "invalid_items"
+    lost = f"{answer.dropped} items: " if answer.dropped else ""
+    piece = answer.piece
+    return DeadLetter(
+        reason,
+        f"{making.name}, {piece.about}: {lost}{_storable(' '.join(answer.detail.split())[:500]) or reason}",
+        f"{piece.corpus}/{piece.conversation_id}",
+        piece.turns[0].ordinal,
+        scope,
+        outcome,
+        "extract",
+        _storable(answer.raw) or None,
+    )
+
+
+def _storable(text: str) -> str:
+    """A model may write half an emoji, which no file can hold."""
+    return str(mend(text)[0])
+
+
+def _home(piece: Piece, spans: Sequence[tuple[str, Span]]) -> tuple[str | None, str | None]:
+    """The session of a unit and its date; of a piece of several sessions that in which all its spans lie, if one does."""
+    if piece.session_id is not None:
+        return piece.session_id, piece.session_label
+    homes = {(span.turn.session_id, span.turn.session_label) for _, span in spans}
+    return homes.pop() if len(homes) == 1 else (None, None)
+
+
+def _spans(grounded: Sequence[Grounded]) -> list[tuple[str, Span]]:
+    """Each place once, in the order of the source; places that are only cited count when no quote was found."""
+    found = [one for one in grounded if one.grounding != "none"] or list(grounded)
+    places: dict[tuple[int, int, int], tuple[str, Span]] = {}
+    for one in found:
+        for span in one.spans:
+            places.setdefault((span.turn.ordinal, span.start or 0, span.end or 0), (one.grounding, span))
+    return [places[key] for key in sorted(places)]
+
+
+def _ordinals(conversations: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The place of each entry within its conversation."""
+    codes = pa.array(conversations, pa.string()).dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    return rank_in_run(np.asarray(codes, np.int64))

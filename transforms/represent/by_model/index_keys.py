@@ -1,0 +1,212 @@
+"""keyphrases and facts: the text itself is what is shown, and what a model extracted from it is what is indexed.
+
+A unit is a slice of the transcript (setting `value`: turn, exchange or session) behind its date header, as exact as any
+other slice. Its key_text is the header and the keys of its turns (key=keys), or its show_text and the keys (key=value_keys).
+A value for whose turns the model gave no key is indexed by its own text; its attribute `keys` is the empty list then. `value`
+and `key` are no part of a request: other values of these cost no call.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import filterfalse
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from memlake.schemas.table import settings_json
+from memlake.schemas.units import UNITS
+from memlake.transforms.llm.protocol.model import Model, Request
+from memlake.transforms.represent.by_model.asked import (
+    ASKING_SETTINGS,
+    asked_of,
+    check_asking_settings,
+    check_choice,
+    list_need,
+    material_of,
+    pieces_for,
+)
+from memlake.transforms.represent.by_model.extracted import Tally, books
+from memlake.transforms.represent.common.representation import (
+    Asking,
+    Representation,
+    RepresentationSpec,
+    Settings,
+    Units,
+)
+from memlake.transforms.represent.common.slices import slice_units
+from memlake.transforms.represent.extract.extraction import Answer, PieceRequest, ask_pieces, first_requests
+from memlake.transforms.represent.extract.pieces import Piece, pieces_of
+from memlake.transforms.represent.ground.folding import fold, shows_nothing
+from memlake.transforms.text.canonical import Transcript, transcript_of
+
+VALUES = ("turn", "exchange", "session")
+KEYS = ("value_keys", "keys")
+# What stands between two keys: facts are sentences.
+_BETWEEN = {"keyphrases": "; ", "facts": " "}
+_SETTINGS: Settings = {name: value for name, value in ASKING_SETTINGS.items() if name != "second_pass"}
+Place = tuple[str, int]
+
+
+def key_schema(kind: str) -> dict[str, Any]:
+    """JSON Schema of a reply that gives keys turn by turn."""
+    of_turn = {"turn": {"type": "integer"}, kind: {"type": "array", "items": {"type": "string"}}}
+    item = {"type": "object", "properties": of_turn, "required": list(of_turn), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": {"turns": {"type": "array", "items": item}},
+        "required": ["turns"],
+        "additionalProperties": False,
+    }
+
+
+def check_key_settings(settings: Settings, *, kind: str) -> None:
+    """Refuse settings that make no index keys.
+
+    Raises:
+        UsageError: a value that is none of those allowed.
+        NotFoundError: no such prompt.
+    """
+    check_asking_settings({**settings, "second_pass": False})
+    check_choice(settings, "value", VALUES)
+    check_choice(settings, "key", KEYS)
+    _asked(settings, kind=kind)
+
+
+async def build_index_keys(making: RepresentationSpec, turns: pa.Table, model: Model, *, kind: str) -> Units:
+    """Ask for the keys of every turn and make each value a unit that they index.
+
+    Raises:
+        ModelStoppedError: the whole run is to stop.
+    """
+    asked = _asked(making.settings, kind=kind)
+    answers = await ask_pieces(pieces_for(making.settings, turns), asked, model)
+    answers, keys, merged = _keys_of(answers, kind)
+    transcript = transcript_of(turns)
+    values = pieces_of(turns, granularity=str(making.settings["value"]))
+    made = _slices(making, transcript, values)
+    of_value = [_distinct(keys, value) for value in values]
+    key_text = [
+        _key_text(shown, chars, own, _BETWEEN[kind], whole=making.settings["key"] == "value_keys")
+        for shown, chars, own in zip(
+            made.units["show_text"].to_pylist(), made.units["header_chars"].to_pylist(), of_value, strict=True
+        )
+    ]
+    units = made.units
+    for name, column in (
+        ("key_text", key_text),
+        ("attributes", [settings_json({"keys": own}) for own in of_value]),
+    ):
+        column_field = UNITS.schema.field(name)
+        column_values = pa.array(column, column_field.type)
+        units = units.set_column(units.schema.get_field_index(name), column_field, column_values)
+    extractions, dead, unfinished = books(making, answers, _tallies(answers, merged, values))
+    return Units(units, made.provenance, made.links, extractions, dead, unfinished)
+
+
+def _keys_of(answers: Sequence[Answer], kind: str) -> tuple[list[Answer], Mapping[Place, Mapping[str, str]], list[int]]:
+    """The keys by turn, folded to as written; answers with items of turns that are not there dropped; keys said twice."""
+    keys: defaultdict[Place, dict[str, str]] = defaultdict(dict)
+    kept, merged = [], []
+    for answer in answers:
+        turns = answer.piece.turns
+        here = [item for item in answer.items if 1 <= item["turn"] <= len(turns)]
+        twice = 0
+        for item in here:
+            of_turn = keys[answer.piece.conversation_id, turns[int(item["turn"]) - 1].ordinal]
+            for key in filterfalse(shows_nothing, map(str.strip, item[kind])):
+                folded = fold(key).text
+                twice += folded in of_turn
+                of_turn.setdefault(folded, key)
+        merged.append(twice)
+        lost = len(answer.items) - len(here)
+        kept.append(_without(answer, here, lost) if lost else answer)
+    return kept, keys, merged
+
+
+def _without(answer: Answer, here: Sequence[Mapping[str, Any]], lost: int) -> Answer:
+    detail = answer.detail or f"{lost} items name a turn that is not among the {len(answer.piece.turns)} of the piece"
+    outcome = answer.outcome if here else "empty"
+    raw = answer.raw or settings_json({"turns": list(answer.items)})
+    return replace(answer, outcome=outcome, items=tuple(here), dropped=answer.dropped + lost, detail=detail, raw=raw)
+
+
+def _distinct(keys: Mapping[Place, Mapping[str, str]], value: Piece) -> list[str]:
+    found: dict[str, str] = {}
+    for turn in value.turns:
+        for folded, key in keys.get((value.conversation_id, turn.ordinal), {}).items():
+            found.setdefault(folded, key)
+    return list(found.values())
+
+
+def _key_text(shown: str, header_chars: int, keys: Sequence[str], between: str, *, whole: bool) -> str:
+    if not keys:
+        return shown
+    lead = f"{shown}\n" if whole else shown[:header_chars]
+    return lead + between.join(keys)
+
+
+def _slices(making: RepresentationSpec, transcript: Transcript, values: Sequence[Piece]) -> Units:
+    """The values as slices: neighbouring turns without the line break after the last."""
+    lengths = np.array([len(value.turns) for value in values], np.int64)
+    past = np.cumsum(lengths)
+    start, end = transcript.start[past - lengths], transcript.text_end[past - 1]
+    session = np.searchsorted(transcript.session_end, start, side="right")
+    return slice_units(making, transcript, kind=str(making.settings["value"]), session=session, start=start, end=end)
+
+
+def _tallies(answers: Sequence[Answer], merged: Sequence[int], values: Sequence[Piece]) -> list[Tally]:
+    """A value counts with the first answer that its first turn is of; as a slice it stands in the source exactly."""
+    tallies = [Tally(duplicates=twice) for twice in merged]
+    first: dict[Place, int] = {}
+    for number, answer in enumerate(answers):
+        for turn in answer.piece.turns:
+            first.setdefault((answer.piece.conversation_id, turn.ordinal), number)
+    for value in values:
+        tally = tallies[first[value.conversation_id, value.turns[0].ordinal]]
+        tally.units += 1
+        tally.exact += 1
+        tally.stored_chars += value.turns[-1].end - value.turns[0].start + len(value.turns[0].speaker) + len(": ")
+    return tallies
+
+
+def _asked(settings: Settings, *, kind: str) -> PieceRequest:
+    return asked_of(
+        {**settings, "second_pass": False},
+        schema_name=kind,
+        schema=key_schema(kind),
+        items="turns",
+        need=partial(_need, of_text=0.5 if kind == "keyphrases" else 1.3),
+    )
+
+
+def _need(piece: Piece, *, of_text: float) -> int:
+    return list_need(piece, of_text=of_text, of_turn=30)
+
+
+def _first_requests(making: RepresentationSpec, turns: pa.Table, *, kind: str) -> list[Request]:
+    return first_requests(pieces_for(making.settings, turns), _asked(making.settings, kind=kind))
+
+
+def _material(settings: Settings, *, kind: str) -> list[str]:
+    return material_of(_asked(settings, kind=kind))
+
+
+def _representation(kind: str) -> Representation:
+    return Representation(
+        kind,
+        None,
+        {**_SETTINGS, "prompt": kind, "value": VALUES[0], "key": KEYS[0]},
+        check=partial(check_key_settings, kind=kind),
+        asking=Asking(
+            partial(build_index_keys, kind=kind),
+            partial(_first_requests, kind=kind),
+            partial(_material, kind=kind),
+        ),
+    )
+
+
+KEYPHRASES = _representation("keyphrases")
+FACTS = _representation("facts")

@@ -1,0 +1,92 @@
+"""artifacts_rules: typed memories without a model: the sentences that a table of patterns knows, each under its speaker.
+
+A unit is a slice (`SPEAKER: sentence`), so its quote is exact by construction; its kind is decision, todo, reminder,
+preference, event, person_attribute, relationship or key_fact: the first in the table of artifact_patterns.py that holds. The
+patterns are English; sentences of other languages match none. With `ner=MODEL@VERSION` units also name their entities, and a
+statement that no pattern knows but that names some, other than people, is a key_fact.
+"""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+
+from memlake.schemas.units import UNITS
+from memlake.transforms.represent.by_rule.artifact_patterns import kinds_of
+from memlake.transforms.represent.by_rule.named_entities import NO_NER, Entity, check_ner, entities_of
+from memlake.transforms.represent.by_rule.sentences import sentence_spans
+from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
+from memlake.transforms.represent.common.slices import slice_units
+from memlake.transforms.text.canonical import transcript_of
+
+Found = tuple[int, int, list[str], list[Entity]]
+# Labels of people: 'Hi Ana!' names one and tells nothing.
+_PEOPLE = ("PERSON", "PER")
+
+
+def check_artifacts_rules_settings(settings: Settings) -> None:
+    """Refuse a model for named entities that is not there.
+
+    Raises:
+        UsageError, NotFoundError: see check_ner.
+    """
+    check_ner(str(settings["ner"]))
+
+
+def build_artifacts_rules(making: RepresentationSpec, turns: pa.Table) -> Units:
+    """Make a unit of each sentence that a rule matches; its lead is the date header and `speaker: `.
+
+    Its attributes are `quote` (the sentence), `kinds` (of all rules that hold), `grounded` and `grounding` as of other
+    artifacts, and with a model `entities`.
+
+    Raises:
+        UsageError, NotFoundError: the model for named entities is not there.
+    """
+    ner = str(making.settings["ner"])
+    check_ner(ner)
+    transcript = transcript_of(turns)
+    texts = transcript.turns["text"].to_pylist()
+    found = [(turn, *one) for turn, text in enumerate(texts) for one in _artifacts(text, ner)]
+    turn = np.array([one[0] for one in found], np.int64)
+    start, end = (np.array([one[place] for one in found], np.int64) + transcript.text_start[turn] for place in (1, 2))
+    session = np.searchsorted(transcript.session_end, start, side="right")
+    speakers = transcript.turns["speaker"].take(pa.array(turn)).to_pylist()
+    leads = [f"{header}{name}: " for header, name in zip(transcript.headers_of(session), speakers, strict=True)]
+    made = slice_units(making, transcript, kind="", session=session, start=start, end=end, leads=leads)
+    kinds = [kinds[0] for *_, kinds, _ in found]
+    attributes = [_attributes(texts[at][a:b], kinds, entities, ner) for at, a, b, kinds, entities in found]
+    units = made.units
+    for name, column in (("kind", kinds), ("attributes", attributes)):
+        field = UNITS.schema.field(name)
+        units = units.set_column(units.schema.get_field_index(name), field, pa.array(column, field.type))
+    return Units(units, made.provenance, made.links)
+
+
+def _artifacts(text: str, ner: str) -> list[Found]:
+    """Of each sentence of a turn that is one: its span in the text, its kinds, its entities."""
+    found = []
+    for start, end in sentence_spans(text):
+        sentence = text[start:end]
+        kinds = kinds_of(sentence)
+        entities = entities_of(sentence, ner) if ner != NO_NER else []
+        if (
+            not kinds
+            and any(entity.label not in _PEOPLE for entity in entities)
+            and not sentence.rstrip("\"'”’)]").endswith("?")
+        ):
+            kinds = ["key_fact"]
+        if kinds:
+            found.append((start, end, kinds, entities))
+    return found
+
+
+def _attributes(quote: str, kinds: list[str], entities: list[Entity], ner: str) -> str:
+    held: dict[str, object] = {"quote": quote, "kinds": kinds, "grounded": True, "grounding": "exact"}
+    if ner != NO_NER:
+        held["entities"] = [{"text": entity.text, "label": entity.label} for entity in entities]
+    return json.dumps(held, sort_keys=True, ensure_ascii=False)
+
+
+ARTIFACTS_RULES = Representation(
+    "artifacts_rules", build_artifacts_rules, {"ner": NO_NER}, check=check_artifacts_rules_settings
+)

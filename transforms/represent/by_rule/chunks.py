@@ -1,0 +1,57 @@
+"""chunks: slices of a fixed number of characters that overlap and never cross a session border."""
+
+import numpy as np
+import pyarrow as pa
+
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
+from memlake.transforms.represent.common.slices import slice_units
+from memlake.transforms.text.canonical import Ints, rank_in_run, transcript_of
+
+
+def check_chunk_settings(settings: Settings) -> None:
+    """Refuse a size below 1, a negative overlap, and an overlap that would not let the next chunk move on.
+
+    Raises:
+        UsageError: the settings make no chunks.
+    """
+    size, overlap = int(settings["size"]), int(settings["overlap"])
+    if size < 1:
+        raise UsageError(f"chunk size={size} is not allowed: at least 1 character", hint="the default is size=512")
+    if not 0 <= overlap < size:
+        raise UsageError(
+            f"chunk overlap={overlap} is not allowed with size={size}: from 0 to {size - 1}",
+            hint="the defaults are size=512,overlap=100",
+        )
+
+
+def chunk_spans(session_start: Ints, session_end: Ints, *, size: int, overlap: int) -> tuple[Ints, Ints, Ints]:
+    """Spans of chunks that cover every session without a gap: (session, start, end), one entry a chunk.
+
+    Chunks start `size - overlap` apart; the first that reaches the session's end is the last, so none lies in another.
+    """
+    length, step = session_end - session_start, size - overlap
+    counts = np.where(length > 0, 1 + np.maximum(0, -((size - length) // step)), 0)
+    session = np.repeat(np.arange(len(length)), counts)
+    start = session_start[session] + rank_in_run(session) * step
+    return session, start, np.minimum(start + size, session_end[session])
+
+
+def build_chunks(making: RepresentationSpec, turns: pa.Table) -> Units:
+    """Cut the canonical text of every session into overlapping chunks; sizes are in code points.
+
+    Raises:
+        UsageError: an overlap of the chunk's size or more, a negative one, or a size below 1.
+    """
+    check_chunk_settings(making.settings)
+    transcript = transcript_of(turns)
+    session, start, end = chunk_spans(
+        transcript.session_start,
+        transcript.session_end,
+        size=int(making.settings["size"]),
+        overlap=int(making.settings["overlap"]),
+    )
+    return slice_units(making, transcript, kind="chunk", session=session, start=start, end=end)
+
+
+CHUNKS = Representation("chunks", build_chunks, {"size": 512, "overlap": 100}, check=check_chunk_settings)

@@ -1,0 +1,279 @@
+"""Pieces: the stretches of a conversation that a model is shown, one at a time.
+
+Every turn lies in exactly one piece, in its order, and no piece crosses a session border but a batch: a run of so many turns
+of two sides (transforms/text/turn_pairs.py), as published studies ask. An exchange opens with the turns of whoever asks
+(role user; the session's first speaker where nobody has that role) and ends before they ask again.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import groupby
+
+import pyarrow as pa
+
+from memlake.transforms.base.errors import UsageError
+from memlake.transforms.represent.common.representation import Settings
+from memlake.transforms.text.turn_pairs import FIRST, FOLDS, fold_turns
+
+GRANULARITIES = ("turn", "exchange", "session", "turns")
+# The one whose pieces may cross session borders.
+BATCH = "batch"
+# A turn shorter than this is not cut in two: what a model cannot do with so little it cannot do with less.
+LEAST_CUT_CHARS = 400
+_COLUMNS = (
+    "corpus", "conversation_id", "ordinal", "session_id", "session_label", "session_at", "turn_id",
+    "speaker", "role", "text", "said_at", "char_start",
+)  # fmt: skip
+_PREFIX_MARKS = 2  # ': ' between a speaker and what they say
+
+
+@dataclass(frozen=True, slots=True)
+class PieceTurn:
+    """A turn as a piece holds it: its whole text, or the part of it that is left when a long one is cut.
+
+    Attributes:
+        at: when it was said, else when its session took place.
+        start: where `text` starts in the conversation's canonical text, in code points.
+        whole: whether `text` is the turn's whole text.
+        is_user: whether it is of the user's side of the talk.
+        session_id, session_label: its session, and that session's date as the source prints it.
+    """
+
+    ordinal: int
+    turn_id: str
+    speaker: str
+    role: str
+    text: str
+    at: datetime | None
+    start: int
+    whole: bool = True
+    is_user: bool = False
+    session_id: str | None = None
+    session_label: str | None = None
+
+    @property
+    def end(self) -> int:
+        """One past the last code point of `text` in the canonical text."""
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Neighbouring turns of one session, or of several in a batch.
+
+    Attributes:
+        session_id: null when it spans several.
+        session_label: the session's date as the source prints it; null when it spans several.
+        context: turns just before it in the session, shown but not extracted from.
+        context_turns: how many of these are wanted; there are fewer where the session starts.
+    """
+
+    corpus: str
+    conversation_id: str
+    session_id: str | None
+    session_label: str | None
+    turns: tuple[PieceTurn, ...]
+    context: tuple[PieceTurn, ...] = ()
+    context_turns: int = 0
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether there is nothing in it to ask about."""
+        return not any(turn.text.strip() for turn in self.turns)
+
+    @property
+    def chars(self) -> int:
+        """Code points of its turns' texts."""
+        return sum(len(turn.text) for turn in self.turns)
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """Who speaks in it, in order of appearance."""
+        return tuple(dict.fromkeys(turn.speaker for turn in self.turns))
+
+    @property
+    def about(self) -> str:
+        """What a message calls it: "conversation 'c1', turns 4-9"."""
+        first, last = self.turns[0].ordinal, self.turns[-1].ordinal
+        where = f"turn {first}" if first == last else f"turns {first}-{last}"
+        if all(turn.whole for turn in self.turns):
+            return f"conversation {self.conversation_id!r}, {where}"
+        return f"conversation {self.conversation_id!r}, {where} (characters {self.turns[0].start}-{self.turns[-1].end})"
+
+
+def check_piece_settings(settings: Settings) -> None:
+    """Refuse a granularity that there is not, and counts that make no piece.
+
+    Raises:
+        UsageError: see above.
+    """
+    granularity, turns, context = settings["granularity"], int(settings["turns"]), int(settings["context"])
+    if granularity not in (*GRANULARITIES, BATCH):
+        raise UsageError(
+            f"granularity={granularity!r} is not one of {', '.join((*GRANULARITIES, BATCH))}",
+            hint="the default is granularity=session; granularity=turns and granularity=batch go with turns=N",
+        )
+    if turns < 1 or context < 0:
+        raise UsageError(
+            f"turns={turns}, context={context} is not allowed: at least 1 turn, at least 0 before it",
+            hint="the defaults are turns=20,context=0",
+        )
+
+
+def pieces_of(
+    turns: pa.Table,
+    *,
+    granularity: str,
+    count: int = 20,
+    context: int = 0,
+    folds: str = FOLDS[0],
+    user: str = FIRST,
+) -> list[Piece]:
+    """Cut turns of whole conversations, sorted by (conversation_id, ordinal), into pieces; every turn lies in one.
+
+    Args:
+        granularity: turn, exchange, session, or turns: runs of `count`, the last of a session what is left; or batch:
+            runs of `count` folded turns, across sessions.
+        context: how many turns before a piece, in its session (for batch, in its conversation), are shown with it.
+        folds, user: how turns are folded, and whose they are (see `fold_turns`).
+    """
+    pairs = fold_turns(turns, folds=folds, user=user)
+    batch = pairs.batches(count)[pairs.pair].tolist()
+    is_batch = granularity == BATCH
+
+    def home(row: tuple[str, str, PieceTurn, int]) -> tuple[str, str, str | None]:
+        return row[0], row[1], None if is_batch else row[2].session_id
+
+    pieces: list[Piece] = []
+    for (corpus, conversation, _), rows in groupby(_rows(turns, pairs.is_user.tolist(), batch), key=home):
+        numbered = [(turn, number) for *_, turn, number in rows]
+        here = tuple(turn for turn, _ in numbered)
+        place = 0
+        for run in _batches(numbered) if is_batch else _runs(here, granularity, count):
+            before = here[max(0, place - context) : place]
+            pieces.append(Piece(corpus, conversation, *_session_of(run), run, before, context))
+            place += len(run)
+    return pieces
+
+
+def halves(piece: Piece) -> tuple[Piece, Piece] | None:
+    """Cut a piece in two of about equal text: between turns, or a single turn at a space near its middle.
+
+    Returns None for a single turn of less than LEAST_CUT_CHARS code points.
+    """
+    if len(piece.turns) > 1:
+        cut = _middle_turn(piece.turns)
+        left, right = piece.turns[:cut], piece.turns[cut:]
+    else:
+        (turn,) = piece.turns
+        if len(turn.text) < LEAST_CUT_CHARS:
+            return None
+        at = middle_of(turn.text)
+        left = (replace(turn, text=turn.text[:at], whole=False),)
+        right = (replace(turn, text=turn.text[at:], start=turn.start + at, whole=False),)
+    before = (*piece.context, *left)
+    context = before[len(before) - min(piece.context_turns, len(before)) :]
+    return _part(piece, left, piece.context), _part(piece, right, context)
+
+
+def _part(piece: Piece, turns: tuple[PieceTurn, ...], context: tuple[PieceTurn, ...]) -> Piece:
+    session_id, label = _session_of(turns)
+    return replace(piece, session_id=session_id, session_label=label, turns=turns, context=context)
+
+
+def _session_of(turns: Sequence[PieceTurn]) -> tuple[str | None, str | None]:
+    """The session of these turns and its date; nulls when they are of several."""
+    first, last = turns[0], turns[-1]
+    return (first.session_id, first.session_label) if first.session_id == last.session_id else (None, None)
+
+
+def middle_of(text: str) -> int:
+    """Where to cut a text: after the white space nearest its middle, else at the middle.
+
+    Not before a mark, unless nothing but marks is near: a cut far from the middle would leave pieces without end.
+    """
+    middle, reach = len(text) // 2, len(text) // 4
+    for away in range(reach):
+        for at in (middle + away, middle - away):
+            if text[at - 1].isspace() and not text[at].isspace():
+                return at
+    return next((at for at in range(middle, middle + reach) if not _clings(text, at)), middle)
+
+
+def _clings(text: str, at: int) -> bool:
+    """Whether the character at a place belongs to the one before it: an accent, a joined emoji."""
+    return unicodedata.category(text[at])[0] == "M" or "\u200d" in text[at - 1 : at + 1]
+
+
+def _middle_turn(turns: Sequence[PieceTurn]) -> int:
+    """Before which turn the text is cut most evenly; from 1."""
+    total, so_far, best = sum(len(turn.text) for turn in turns), 0, (-1, 1)
+    for place, turn in enumerate(turns[:-1], 1):
+        so_far += len(turn.text)
+        uneven = abs(total - 2 * so_far)
+        if best[0] < 0 or uneven < best[0]:
+            best = (uneven, place)
+    return best[1]
+
+
+def _rows(turns: pa.Table, is_user: Sequence[bool], batch: Sequence[int]) -> Iterator[tuple[str, str, PieceTurn, int]]:
+    """Corpus, conversation, turn and batch of each row."""
+    columns = [turns[name].to_pylist() for name in _COLUMNS]
+    for (
+        corpus,
+        conversation,
+        ordinal,
+        session,
+        label,
+        met,
+        turn_id,
+        speaker,
+        role,
+        text,
+        said,
+        start,
+        asks,
+        number,
+    ) in zip(*columns, is_user, batch, strict=True):
+        text_start = start + len(speaker) + _PREFIX_MARKS
+        turn = PieceTurn(
+            ordinal,
+            turn_id,
+            speaker,
+            role,
+            text,
+            said or met,
+            text_start,
+            is_user=asks,
+            session_id=session,
+            session_label=label,
+        )
+        yield corpus, conversation, turn, number
+
+
+def _batches(numbered: Sequence[tuple[PieceTurn, int]]) -> Iterator[tuple[PieceTurn, ...]]:
+    """Runs of turns of the same batch."""
+    for _, run in groupby(numbered, key=lambda row: row[1]):
+        yield tuple(turn for turn, _ in run)
+
+
+def _runs(turns: tuple[PieceTurn, ...], granularity: str, count: int) -> Iterator[tuple[PieceTurn, ...]]:
+    if granularity == "session":
+        yield turns
+    elif granularity == "turn":
+        yield from ((turn,) for turn in turns)
+    elif granularity == "turns":
+        # Counted from the start, not evenly: when a session grows, its earlier pieces were asked about already.
+        yield from (turns[start : start + count] for start in range(0, len(turns), count))
+    else:
+        yield from _exchanges(turns)
+
+
+def _exchanges(turns: tuple[PieceTurn, ...]) -> Iterator[tuple[PieceTurn, ...]]:
+    has_user = any(turn.role == "user" for turn in turns)
+    opens = [turn.role == "user" if has_user else turn.speaker == turns[0].speaker for turn in turns]
+    cuts = [place for place in range(1, len(turns)) if opens[place] and not opens[place - 1]]
+    for start, end in zip([0, *cuts], [*cuts, len(turns)], strict=True):
+        yield turns[start:end]

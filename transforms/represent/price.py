@@ -1,0 +1,51 @@
+"""Price: what a run would ask of models, counted from the stored turns before anything is paid."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from memlake.transforms.base.conversation import ReadOptions
+from memlake.transforms.lake.query.stored_shards import stored_shards
+from memlake.transforms.lake.storage.base_parts import BaseParts
+from memlake.transforms.lake.storage.lake import Lake
+from memlake.transforms.lake.storage.snapshot import Snapshot
+from memlake.transforms.llm.driver import ModelSettings, prices_of
+from memlake.transforms.llm.estimate import Estimate, estimate
+from memlake.transforms.llm.records.cache import ReplyCache
+from memlake.transforms.read.batches import read_batches
+from memlake.transforms.represent.batches import BuildSpec, to_ask
+from memlake.transforms.represent.catalogue import asking
+from memlake.transforms.represent.common.representation import RepresentationSpec
+from memlake.transforms.text.token_counts import find_counter
+
+# What is read at a time is a batch; how many of them a shard has makes no difference here.
+_SHARD_BYTES = 128 << 20
+
+
+def price_making(
+    lake: Lake, base: Snapshot, corpus: str, making: RepresentationSpec, models: ModelSettings
+) -> dict[str, object]:
+    """The calls of one representation that asks a model, of the conversations that lack it."""
+    how = asking(making)
+    assert how is not None
+    counter, cache, prices = find_counter(), ReplyCache(lake.root), prices_of(models)
+    wanted = BuildSpec(BaseParts(str(lake.root), base.snapshot_id, corpus), (making,))
+    total = Estimate.nothing(counter.name)
+    conversations = 0
+    for turns in _lacking_turns(base, wanted):
+        conversations += pc.count_distinct(turns["conversation_id"]).as_py()
+        requests = how.first_requests(making, turns)
+        total += estimate(requests, counter, prices, cache, provider=str(making.settings["provider"]))
+    return {"representation": making.name, "model": making.settings["model"], "conversations": conversations} | (
+        total.document()
+    )
+
+
+def _lacking_turns(base: Snapshot, wanted: BuildSpec) -> Iterator[pa.Table]:
+    """Turns of the conversations that lack the one representation that is wanted, some megabytes at a time."""
+    known = wanted.known
+    for shard in stored_shards(base, "turns", known.corpus, "", _SHARD_BYTES):
+        for batch in read_batches(shard, shard.name(), known, ReadOptions()):
+            for _, turns in to_ask(batch, wanted) if batch.tables else ():
+                yield turns

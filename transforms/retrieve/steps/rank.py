@@ -1,0 +1,47 @@
+"""Rank step: units by descending score, ties by unit_id ascending."""
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from memlake.transforms.retrieve.steps.fuse import cosine_or_lowest
+from memlake.transforms.retrieve.steps.search import Search
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Order the units of the conversation; a score is a float64 rounded to float32, and a tie is equality of those.
+
+    Without a fuse step the one seed is the score; a unit without a vector then ranks last. A unit that a filter took out,
+    or that the seed does not look for, is no candidate.
+
+    Attributes:
+        candidates: only the best so many are candidates; 0: nothing is.
+        above: only units that score more than this are.
+    """
+
+    stage: ClassVar[Literal["rank"]] = "rank"
+    reads: ClassVar[frozenset[str]] = frozenset()
+    candidates: int | None = field(default=None, metadata={"optional": True, "least": 0})
+    above: float | None = field(default=None, metadata={"optional": True})
+
+    def apply(self, search: Search) -> Search:
+        """Set score (rounded), order and how many ranks are candidates."""
+        score = search.score
+        if score is None:
+            ((name, part),) = search.parts.items()
+            score = cosine_or_lowest(part) if name in ("dense", "multi") else np.nan_to_num(part, nan=0.0)
+        rounded = score.astype(np.float32)
+        shut = [~chosen for chosen in (search.sought, search.allowed) if chosen is not None]
+        if self.above is not None:
+            shut.append(rounded <= self.above)
+        worst = -rounded
+        for closed in shut:
+            worst[closed] = np.inf
+        # The store is sorted by unit_id, so a stable sort leaves ties in that order.
+        order = np.argsort(worst, axis=1, kind="stable")
+        listed = np.full(len(rounded), rounded.shape[1]) if not shut else np.count_nonzero(worst < np.inf, axis=1)
+        if self.candidates is not None:
+            listed = np.minimum(listed, self.candidates)
+        return replace(search, score=rounded.astype(np.float64), order=order, listed=listed.astype(np.int64))

@@ -1,0 +1,58 @@
+"""Rerank step: the first units of each question in the order of a cross-encoder, the rest behind them as they were."""
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from memlake.transforms.embed.reranker import load_reranker
+from memlake.transforms.retrieve.steps.search import Search
+
+
+@dataclass(frozen=True, slots=True)
+class Rerank:
+    """Show the first `pool` candidates of each question to a reranker, and order these by its score, ties by unit_id.
+
+    Attributes:
+        model: NAME or NAME@CHECKPOINT, see `memlake.transforms.embed.reranker`.
+        pool: how many units it is shown.
+        text: which text of a unit: what a reader would see, or what is searched.
+        max_length: longest pair of question and text in tokens; longer ones are cut, and counted.
+        normalise: store scores through the sigmoid; the order is by the model's own.
+    """
+
+    stage: ClassVar[Literal["rerank"]] = "rerank"
+    reads: ClassVar[frozenset[str]] = frozenset()
+    model: str = "bge-reranker-v2-m3"
+    pool: int = 30
+    text: str = field(default="show", metadata={"allowed": ("show", "key")})
+    max_length: int = 512
+    normalise: bool = True
+
+    def apply(self, search: Search) -> Search:
+        """Set the order and `rerank`.
+
+        Raises:
+            NotFoundError: the reranker, or its weights, are not here; there is no other order to fall back to.
+        """
+        assert search.order is not None
+        assert search.listed is not None
+        scores = np.full(search.order.shape, np.nan)
+        reranker = load_reranker(self.model)
+        pool = np.minimum(self.pool, search.listed)
+        if not pool.any():
+            return replace(search, rerank=scores)
+        texts = search.store.units[f"{self.text}_text"].to_pylist()
+        question = np.repeat(np.arange(len(pool)), pool)
+        rank = np.arange(len(question)) - np.repeat(np.cumsum(pool) - pool, pool)
+        unit = search.order[question, rank]
+        pairs = [
+            (search.texts[asked], texts[shown]) for asked, shown in zip(question.tolist(), unit.tolist(), strict=True)
+        ]
+        made = reranker.score(pairs, max_length=self.max_length)
+        scores[question, unit] = made.normalised if self.normalise else made.logits.astype(np.float64)
+        # By the model's own scores, since the sigmoid would make ties of the best ones; then by unit_id, as units stand.
+        best = np.lexsort((unit, -made.logits, question))
+        order = search.order.copy()
+        order[question, rank] = unit[best]
+        return replace(search, order=order, rerank=scores, rerank_cut=made.cut)

@@ -1,0 +1,199 @@
+"""What is searched: the units of one conversation as columns, with what every cell needs of them computed once."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.embed.outputs import Outputs, Vectors, as_outputs, outputs_from
+from memlake.transforms.retrieve.indexes.lexical import LexicalIndex, LexicalSettings
+from memlake.transforms.retrieve.store.sources import Record, Sources, record_of, sources_of
+from memlake.transforms.text.content_tokens import Language, content_tokens_of
+
+T = TypeVar("T")
+
+UNIT_TOKENS = pa.schema(
+    [
+        pa.field("corpus", pa.string(), nullable=False),
+        pa.field("representation", pa.string(), nullable=False),
+        pa.field("conversation_id", pa.string(), nullable=False),
+        pa.field("token", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Distinct content tokens of some texts: vocabulary in code point order, offsets (texts + 1,), token numbers."""
+
+    vocabulary: pa.StringArray
+    offsets: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """The units of one conversation, sorted by unit_id so that a stable sort breaks ties as the metrics ask.
+
+    Attributes:
+        units: rows of the units schema, of one conversation and one or more representations.
+        vectors: what an embedder gave of the units, aligned with them. None: not embedded.
+        language: 'english' or 'other': how content tokens are stemmed.
+        provenance, turns, links: rows of these tables, of the conversation, turns by ordinal. None: not read.
+        kept: what is made of them once, by what it is: indexes, costs, texts.
+    """
+
+    units: pa.Table
+    vectors: Outputs | None = None
+    language: Language = "english"
+    provenance: pa.Table | None = None
+    turns: pa.Table | None = None
+    links: pa.Table | None = None
+    kept: dict[Hashable, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return self.units.num_rows
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made when first asked for under this key."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        made: T = self.kept[key]
+        return made
+
+    def lexical_index(self, settings: LexicalSettings, copies: int = 1) -> LexicalIndex:
+        """The BM25 index of every key_text under these settings, each text counted `copies` times."""
+        return self.once((settings, copies), lambda: LexicalIndex.build(self.key_texts(copies), settings))
+
+    def key_texts(self, copies: int = 1) -> list[str]:
+        """What is searched of each unit, `copies` times in a row."""
+        return ["\n".join([text] * copies) for text in self.units["key_text"].to_pylist()]
+
+    @cached_property
+    def sources(self) -> Sources:
+        """The turns that each unit comes from.
+
+        Raises:
+            UsageError: its provenance was not read.
+        """
+        return sources_of(self.units["unit_id"], self.needed("provenance"))
+
+    @cached_property
+    def record(self) -> Record:
+        """The conversation itself.
+
+        Raises:
+            UsageError: its turns were not read.
+        """
+        return record_of(self.needed("turns"))
+
+    def needed(self, table: str) -> pa.Table:
+        """A table that a step reads beside units.
+
+        Raises:
+            UsageError: it was not read.
+        """
+        held: pa.Table | None = getattr(self, table)
+        if held is None:
+            raise UsageError(
+                f"a step of the plan needs {table}, and the store was opened without: of one conversation they are allowed",
+                hint="memlake study run STUDY reads them for every conversation",
+            )
+        return held
+
+    @cached_property
+    def content_tokens(self) -> Coded:
+        """Distinct content tokens of each show_text."""
+        return coded_tokens(self.units["show_text"], self.language)
+
+    @cached_property
+    def unit_tokens(self) -> pa.Table:
+        """UNIT_TOKENS: every distinct content token that a representation keeps of this conversation."""
+        coded = self.content_tokens
+        unit = np.repeat(np.arange(len(self)), np.diff(coded.offsets))
+        tokens = self.units.select(["corpus", "representation", "conversation_id"]).take(unit)
+        tokens = tokens.append_column(UNIT_TOKENS.field("token"), coded.vocabulary.take(pa.array(coded.numbers)))
+        return (
+            tokens.group_by(UNIT_TOKENS.names, use_threads=False)
+            .aggregate([])
+            .select(UNIT_TOKENS.names)
+            .cast(UNIT_TOKENS)
+        )
+
+
+def coded_tokens(texts: pa.Array | pa.ChunkedArray, language: Language) -> Coded:
+    """Distinct content tokens of each text."""
+    lists = content_tokens_of(texts, language=language, distinct=True)
+    coded = pc.dictionary_encode(lists.values)
+    order = pc.sort_indices(coded.dictionary).to_numpy()
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    numbers = rank[coded.indices.to_numpy()] if len(order) else np.empty(0, np.int64)
+    return Coded(coded.dictionary.take(pa.array(order)), lists.offsets.to_numpy().astype(np.int64), numbers)
+
+
+def open_store(
+    units: pa.Table,
+    *,
+    vectors: Vectors | Outputs | None = None,
+    language: Language = "english",
+    provenance: pa.Table | None = None,
+    turns: pa.Table | None = None,
+    links: pa.Table | None = None,
+) -> Store:
+    """Sort the units of one conversation, and their vectors with them, by unit_id.
+
+    Args:
+        units: rows of the units schema; may be none.
+        vectors: outputs of the units, aligned with them; or vectors alone, shape (units, dimension), rows of NaN where a
+            unit has none.
+        language: how content tokens are stemmed.
+        provenance, turns, links: rows of the conversation, for plans that need them; those of other units do no harm.
+
+    Raises:
+        UsageError: the units are of several conversations, or the vectors are not one a unit.
+    """
+    named = units.select(["corpus", "conversation_id"]).group_by(["corpus", "conversation_id"]).aggregate([])
+    if named.num_rows > 1:
+        raise UsageError(
+            f"conversations={named.num_rows} in one store: units of exactly one conversation are allowed",
+            hint="search one conversation at a time",
+        )
+    if vectors is not None and len(vectors) != units.num_rows:
+        raise UsageError(
+            f"vectors={len(vectors)} for units={units.num_rows}: one vector a unit is allowed",
+            hint="align them with align_vectors",
+        )
+    order = pc.sort_indices(units, sort_keys=[("unit_id", "ascending"), ("representation", "ascending")])
+    outputs = as_outputs(vectors)
+    aligned = outputs.take(order.to_numpy().astype(np.int64)) if outputs is not None else None
+    return Store(
+        units=units.take(order).combine_chunks(),
+        vectors=aligned,
+        language=language,
+        provenance=provenance,
+        turns=None if turns is None else turns.sort_by("ordinal"),
+        links=links,
+    )
+
+
+def align_vectors(units: pa.Table, stored: pa.Table) -> Outputs:
+    """Outputs of the units from rows of Lance tables (unit_id and some of its columns of outputs), one a unit.
+
+    Raises:
+        NotFoundError: a unit has no row; it was never embedded.
+    """
+    rows = pc.index_in(units["unit_id"], value_set=stored["unit_id"]).combine_chunks()
+    if rows.null_count:
+        missing = pc.filter(units["unit_id"], pc.is_null(rows))[0].as_py()
+        raise NotFoundError(
+            f"units={rows.null_count} of {units.num_rows} have no vector, the first is unit_id={missing}",
+            hint="memlake embed --embedder NAME",
+        )
+    return outputs_from(stored, rows)
