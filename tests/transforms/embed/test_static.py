@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlake.transforms.base.errors import NotFoundError
-from memlake.transforms.embed import static
 from memlake.transforms.embed.catalogue import load
 from memlake.transforms.embed.static import load_static
+from memlake.transforms.text import word_tokens
 
 TEXTS = st.lists(
     st.one_of(st.text(), st.sampled_from(["I moved to Oslo", "我搬到了奥斯陆", "  ", "a </s> b"])), max_size=6
@@ -73,7 +73,7 @@ def test_loading_opens_no_connection_and_gives_one_revision(monkeypatch: pytest.
 
 
 def test_a_missing_wheel_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static, "find_spec", lambda _: None)
+    monkeypatch.setattr(word_tokens, "find_spec", lambda _: None)
     with pytest.raises(NotFoundError, match="l2_supercat") as missing:
         load_static()
     assert "pip install" in missing.value.hint
