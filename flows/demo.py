@@ -1,24 +1,16 @@
 """The demo as one flow: ingest the built-in transcripts, measure three representations of them, say what was lost."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from memlake.flows.ingest import ingest
-from memlake.flows.run.settings import IngestSettings
-from memlake.flows.study import StudySettings, run_study
+from memlake.flows.run.settings import DemoSettings, IngestSettings, StudySettings
+from memlake.flows.study import run_study
 from memlake.transforms.evaluate.demo_findings import CORPUS, REPRESENTATIONS, STUDY, find
 from memlake.transforms.lake.storage.lake import open_lake
 
 # Written for the demo, with planted facts and questions.
 TRANSCRIPTS = Path(__file__).parent / "samples" / "transcripts.jsonl"
-
-
-@dataclass(frozen=True)
-class DemoSettings:
-    """What `memlake demo` is told."""
-
-    lake: str
-    quiet: bool = True
 
 
 def demo(settings: DemoSettings) -> dict[str, object]:

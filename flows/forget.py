@@ -1,21 +1,12 @@
 """Forget: a conversation out of every table."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from memlake.flows.run.record import run_of
+from memlake.flows.run.settings import ForgetSettings
 from memlake.transforms.lake.commit.audit import auditor
 from memlake.transforms.lake.commit.publish import forget as publish_without
 from memlake.transforms.lake.storage.lake import open_lake
-
-
-@dataclass(frozen=True)
-class ForgetSettings:
-    """What `memlake forget` is told."""
-
-    lake: str
-    corpus: str
-    conversation: str
-    lock_timeout_s: float = 60.0
 
 
 def forget(settings: ForgetSettings) -> dict[str, object]:

@@ -26,7 +26,7 @@ def ingest(settings: IngestSettings) -> dict[str, object]:
         TooManyDeadLettersError: it was done, and more of the input died than was allowed.
     """
     check_name("corpus", settings.corpus)
-    makings = settings.makings()
+    makings = settings.specs()
     plan = plan_files(settings)
     if settings.dry_run:
         return read_only(plan, settings)

@@ -1,13 +1,13 @@
 """Link: edges between stored units that are alike."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 
 import pyarrow.compute as pc
 
 from memlake.flows.run.jobs import StageJob
 from memlake.flows.run.landing import Landing, seed_of
 from memlake.flows.run.record import finish, run_of
-from memlake.flows.run.settings import PipelineSettings
+from memlake.flows.run.settings import LinkRunSettings
 from memlake.schemas.vectors import vectors_table
 from memlake.transforms.embed.catalogue import check_embedder
 from memlake.transforms.lake.query.stored_shards import check_representations, stored_shards
@@ -15,16 +15,7 @@ from memlake.transforms.lake.storage.base_parts import BaseParts
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.link.batches import LinkWish, not_embedded
-from memlake.transforms.link.similar import LinkSettings
 from memlake.transforms.represent.batches import BuildSpec
-
-
-@dataclass(frozen=True)
-class LinkRunSettings(PipelineSettings):
-    """What `memlake link` is told; the embedder is the one whose stored vectors are compared, and nothing is embedded."""
-
-    names: tuple[str, ...]
-    links: LinkSettings = field(default_factory=LinkSettings)
 
 
 def link(settings: LinkRunSettings) -> dict[str, object]:

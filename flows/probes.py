@@ -3,9 +3,9 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from memlake.flows.run.settings import ProbesSettings
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.probes.check import check
 from memlake.transforms.probes.conversation import Probes, conversation_of, tag_of
@@ -13,18 +13,6 @@ from memlake.transforms.probes.jsonl import lines_of
 from memlake.transforms.probes.plan import MIN_TURNS, plan_of
 
 HINT = "memlake probes --help"
-
-
-@dataclass(frozen=True)
-class ProbesSettings:
-    """What `memlake probes` is told; `fit` is the share of facts that the typed artifact schema holds, in [0, 1]."""
-
-    out: str
-    seed: int = 7
-    conversations: int = 40
-    turns: int = 60
-    fit: tuple[float, ...] = (0.5,)
-    split: str = "test"
 
 
 def probes(settings: ProbesSettings) -> dict[str, object]:
@@ -57,21 +45,6 @@ def probes(settings: ProbesSettings) -> dict[str, object]:
         "files": files,
         "seconds": time.monotonic() - started,
     }
-
-
-def fits_of(given: Sequence[str]) -> tuple[float, ...]:
-    """The fits of an option that may be repeated, each value a number or several with commas.
-
-    Raises:
-        UsageError: one is no number.
-    """
-    fits = []
-    for text in (part.strip() for value in given for part in value.split(",")):
-        try:
-            fits.append(float(text))
-        except ValueError:
-            raise UsageError(f"fit={text!r} is no number: from 0 to 1 is allowed", hint=HINT) from None
-    return tuple(fits)
 
 
 def _check_settings(settings: ProbesSettings) -> None:

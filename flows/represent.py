@@ -22,7 +22,7 @@ def represent(settings: RepresentSettings) -> dict[str, object]:
         ModelStoppedError: the models stopped the run; nothing was published.
         TooManyDeadLettersError: it was done, and more of the pieces given to a model failed than was allowed.
     """
-    makings = settings.makings()
+    makings = settings.specs()
     lake = open_lake(settings.lake)
     with run_of(lake, "represent", asdict(settings)) as run:
         with models_for(settings, run, makings) as models:
@@ -49,7 +49,7 @@ def price_represent(settings: RepresentSettings) -> dict[str, object]:
         NotFoundError: no such lake, corpus or representation.
         UsageError: none of the representations asks a model.
     """
-    makings = settings.makings()
+    makings = settings.specs()
     if not any(map(asking, makings)):
         raise UsageError(
             f"representations={', '.join(making.name for making in makings)}: none asks a model, so none has a price",

@@ -1,12 +1,13 @@
 """Study: the cells of a study on its corpora, answered, judged and scored, as one new snapshot."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 
 import pyarrow.compute as pc
 
 from memlake.flows.run.adapter import publish_artifact, step
 from memlake.flows.run.config import lake_flag
 from memlake.flows.run.record import Run, check_failed_calls, run_of
+from memlake.flows.run.settings import StudyChoice, StudySettings
 from memlake.transforms.answer.forms import judge_prompts
 from memlake.transforms.base.ids import content_id
 from memlake.transforms.embed.catalogue import served_models
@@ -15,51 +16,12 @@ from memlake.transforms.evaluate.stages import Brought, answer_study, asked_of, 
 from memlake.transforms.lake.commit.publish import publish_files
 from memlake.transforms.lake.storage.lake import Lake, open_lake
 from memlake.transforms.lake.storage.snapshot import Snapshot
-from memlake.transforms.llm.driver import ModelSettings, open_models
+from memlake.transforms.llm.driver import open_models
 from memlake.transforms.llm.prompting import prompt
 from memlake.transforms.llm.records.calls import paid
-from memlake.transforms.study.library import find_study, study_path
+from memlake.transforms.study.library import study_path
 from memlake.transforms.study.parse import parse_study, study_text
 from memlake.transforms.study.study import Study
-
-
-@dataclass(frozen=True)
-class StudySettings:
-    """What `memlake study run` is told.
-
-    Attributes:
-        study: a name of flows/studies or a path.
-        corpus: which of the study's corpora; or, of a study of one, another in its place; none for the study's own.
-        embedder, reranker: in place of the study's; '' for its own, reranker='none' to leave reranking out.
-        allow_dead_records: share of answers or of verdicts that may fail before the run ends with exit code 3.
-    """
-
-    lake: str
-    study: str
-    corpus: tuple[str, ...] = ()
-    embedder: str = ""
-    reranker: str = ""
-    at: str = "latest"
-    lock_timeout_s: float = 60.0
-    allow_dead_records: float = 0.01
-    quiet: bool = True
-    models: ModelSettings = field(default_factory=ModelSettings)
-
-    def chosen(self) -> Study:
-        """The study under these settings.
-
-        Raises:
-            NotFoundError, UsageError: there is none, it is none, or a setting does not fit it.
-        """
-        return self.applied(find_study(self.study))
-
-    def applied(self, study: Study) -> Study:
-        """A study as these settings change it.
-
-        Raises:
-            UsageError: a setting does not fit it.
-        """
-        return study.under(corpora=self.corpus, embedder=self.embedder, reranker=self.reranker, model=self.models.model)
 
 
 def run_study(settings: StudySettings) -> dict[str, object]:
@@ -142,7 +104,7 @@ def _bring(lake: Lake, snapshot: Snapshot, study: Study, run: Run, settings: Stu
     return brought
 
 
-def price_study(settings: StudySettings) -> dict[str, object]:
+def price_study(settings: StudyChoice) -> dict[str, object]:
     """What `memlake study run` would lack and ask; the document of `memlake study plan --json`.
 
     Raises:

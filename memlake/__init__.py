@@ -33,7 +33,7 @@ def open(uri: str | None = None) -> "Lake":  # noqa: A001 - read as memlake.open
     from memlake.flows.run.config import load
     from memlake.transforms.lake.storage.lake import open_lake
 
-    return open_lake(load(lake=uri).settings.lake)
+    return open_lake(load(lake=uri).values["lake"])
 
 
 def at(lake: "Lake", snapshot: str = "latest") -> "Snapshot":

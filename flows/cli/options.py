@@ -1,120 +1,66 @@
-"""Options that many commands share, worded once, and the settings that they override."""
+"""What a command takes: the fields that its settings mark, and its own parameters."""
 
+import inspect
+from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from dataclasses import MISSING, is_dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 from cyclopts import Parameter
 
+from memlake.flows.run.config import Configuration, load
+from memlake.flows.run.settings import LakeSettings
+from memlake.transforms.base.setting import Argument, Declared, Option, Setting, declared
+
 if TYPE_CHECKING:
-    from memlake.flows.run.config import Configuration, Settings
     from memlake.transforms.lake.storage.lake import Lake
 
 S = TypeVar("S")
 R = TypeVar("R")
 
-LakeUri = Annotated[
-    str | None,
-    Parameter(name="--lake", help="Folder or file:// URI of the lake; else MEMLAKE_LAKE, memlake.toml, ./lake."),
-]
-At = Annotated[str, Parameter(name="--at", help="Snapshot to read: latest, an id, or a tag.")]
 AsJson = Annotated[
     bool,
     Parameter(name="--json", negative="", show_default=False, help="Print one JSON document on stdout, nothing else."),
 ]
-Quiet = Annotated[
-    bool, Parameter(name="--quiet", negative="", show_default=False, help="Print no progress and no notes.")
-]
-Corpus = Annotated[str, Parameter(name="--corpus", help="The named set of conversations.")]
-Names = Annotated[
-    tuple[str, ...] | None,
-    Parameter(name="--representations", negative="", help="Representations; repeat it, or separate by commas."),
-]
-Embedder = Annotated[str | None, Parameter(name="--embedder", help="Embedder (default static).")]
-LockTimeout = Annotated[
-    float | None, Parameter(name="--lock-timeout", help="Seconds to wait for another writer (default 60).")
-]
-AllowDeadRecords = Annotated[
-    float | None, Parameter(name="--allow-dead-records", help="Share of records that may die (default 0.01).")
-]
-Prefect = Annotated[
-    bool | None,
-    Parameter(
-        name="--prefect", negative="--no-prefect", help="Run as a Prefect flow (default: if an API is configured)."
-    ),
-]
 
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class PipelineFlags:
-    """Options of every command that runs a pipeline; None is an option that was not given."""
+def configured(command: Callable[..., R]) -> Callable[..., R]:
+    """Let a command take what its settings declare, and hand it the settings with every layer of the configuration.
 
-    embedder: Embedder = None
-    workers: Annotated[int | None, Parameter(name="--workers", help="Processes of the pipeline (default 1).")] = None
-    runner: Annotated[str | None, Parameter(name="--runner", help="Beam runner (default fnapi).")] = None
-    runner_options: Annotated[
-        tuple[str, ...] | None,
-        Parameter(name="--runner-option", negative="", help="Option for the runner, NAME=VALUE; repeat it."),
-    ] = None
-    prefect: Prefect = None
-    lock_timeout: LockTimeout = None
-    lake: LakeUri = None
+    A parameter of the command that is a dataclass of marked fields is replaced by these, where it stands; one that is a
+    Configuration gets all values with where they come from.
+    """
+    signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
+    kinds: dict[str, Any] = {name: hint for name, hint in hints.items() if _is_settings(hint)}
+    settings = {part.name for kind in kinds.values() for part in declared(kind) if isinstance(part.mark, Setting)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        if name in kinds:
+            parameters += [_parameter(part) for part in declared(kinds[name]) if part.mark.flag is not None]
+        elif hints[name] is not Configuration:
+            parameters.append(parameter.replace(annotation=_own(hints[name])))
+    parameters.sort(key=lambda parameter: (parameter.kind, parameter.default is not parameter.empty))
+    shown = signature.replace(parameters=parameters)
 
+    @wraps(command)
+    def with_settings(*args: object, **kwargs: object) -> R:
+        given = {name: value for name, value in shown.bind(*args, **kwargs).arguments.items() if value is not None}
+        layers = load(**{name: given[name] for name in settings & given.keys()}) if settings else Configuration({}, {})
+        made = {name: layers.make(kind, given) for name, kind in kinds.items()}
+        whole = {name: layers for name, hint in hints.items() if hint is Configuration}
+        taken = {**given, **made, **whole}
+        bound = inspect.BoundArguments(
+            signature, OrderedDict((name, taken[name]) for name in signature.parameters if name in taken)
+        )
+        return command(*bound.args, **bound.kwargs)
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class ModelFlags:
-    """Options of every command that may ask a model over HTTP; OPENAI_BASE_URL and OPENAI_API_KEY are honoured."""
-
-    model: Annotated[str | None, Parameter(name="--model", help="The model that is asked.")] = None
-    base_url: Annotated[
-        str | None, Parameter(name="--base-url", help="Its OpenAI-compatible server (default OPENAI_BASE_URL).")
-    ] = None
-    provider: Annotated[
-        str | None, Parameter(name="--provider", help="What its server is called on record (default: its host name).")
-    ] = None
-    max_in_flight: Annotated[
-        int | None, Parameter(name="--max-in-flight", help="Calls at a time, of the whole job (default 16).")
-    ] = None
-    requests_per_minute: Annotated[
-        int | None, Parameter(name="--requests-per-minute", help="Of the whole job (default no limit).")
-    ] = None
-    tokens_per_minute: Annotated[
-        int | None, Parameter(name="--tokens-per-minute", help="Of the whole job (default no limit).")
-    ] = None
-    max_cost: Annotated[
-        float | None, Parameter(name="--max-cost", help="US dollars after which the run stops, to be taken up again.")
-    ] = None
-    offline: Annotated[
-        bool | None,
-        Parameter(name="--offline", negative="", help="Call nothing: replay what the lake's cache holds."),
-    ] = None
-    prices: Annotated[
-        str | None, Parameter(name="--prices", help="A TOML file of prices that override the built-in ones.")
-    ] = None
+    vars(with_settings)["__signature__"] = shown
+    with_settings.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return with_settings
 
 
-def split(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Each value of a repeated option split at its commas; None, for an option that was not given, stays None."""
-    from memlake.flows.run.config import split_specs
-
-    return None if names is None else tuple(spec for name in names for spec in split_specs(name))
-
-
-def settings(*groups: PipelineFlags | ModelFlags, **flags: object) -> "Settings":
-    """The effective settings under these flags, None meaning not given."""
-    return configuration(*groups, **flags).settings
-
-
-def configuration(*groups: PipelineFlags | ModelFlags, **flags: object) -> "Configuration":
-    """The effective settings under these flags, None meaning not given, and where each comes from."""
-    from memlake.flows.run.config import load
-
-    return load(**flags, **{name: value for group in groups for name, value in asdict(group).items()})
-
-
-def open_for_reading(lake: str | None) -> "Lake":
+def open_for_reading(settings: LakeSettings) -> "Lake":
     """The configured lake, which must exist.
 
     Raises:
@@ -122,7 +68,7 @@ def open_for_reading(lake: str | None) -> "Lake":
     """
     from memlake.transforms.lake.storage.lake import open_lake
 
-    return open_lake(settings(lake=lake).lake)
+    return open_lake(settings.lake)
 
 
 def run(function: Callable[[S], R], chosen: S, *, name: str, prefect: bool | None, quiet: bool = False) -> R:
@@ -132,3 +78,44 @@ def run(function: Callable[[S], R], chosen: S, *, name: str, prefect: bool | Non
     from memlake.flows.run.adapter import run_flow
 
     return run_flow(function, chosen, name=name, prefect=prefect, quiet=quiet)
+
+
+def _is_settings(hint: Any) -> bool:
+    return isinstance(hint, type) and is_dataclass(hint) and bool(declared(hint))
+
+
+def _parameter(part: Declared) -> inspect.Parameter:
+    """A marked field as a parameter: by its place or by its flag; None where it is not given."""
+    by_place, required = isinstance(part.mark, Argument), part.default is MISSING
+    how = Parameter(
+        name=None if by_place else part.mark.flag or f"--{part.name.replace('_', '-')}",
+        # The flag that says no, of what may be said yes to, no to, or nothing.
+        negative=f"--no-{part.name}" if part.typed == bool | None else "",
+        help=_help(part),
+    )
+    typed: Any = part.typed if required else part.typed | None
+    return inspect.Parameter(
+        part.name,
+        inspect.Parameter.POSITIONAL_ONLY if by_place else inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if required else None,
+        annotation=Annotated[typed, how],
+    )
+
+
+def _own(hint: Any) -> Any:
+    """The annotation of a command's own parameter, which may be a mark that settings have too."""
+    for mark in getattr(hint, "__metadata__", ()):
+        if isinstance(mark, Option):
+            return Annotated[
+                hint.__origin__, Parameter(negative="", show_default=hint.__origin__ is not bool, help=mark.help)
+            ]
+    return hint
+
+
+def _help(part: Declared) -> str:
+    """What a field is, and what holds where it is not given."""
+    values = part.default if isinstance(part.default, tuple) else (part.default,)
+    shown = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+    if part.default in (MISSING, None, "", ()) or part.default is False:
+        return part.mark.help
+    return f"{part.mark.help.removesuffix('.')} (default {', '.join(shown)})."

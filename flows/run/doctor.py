@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -14,8 +14,9 @@ import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
 from memlake.flows.run.adapter import configured_api
-from memlake.flows.run.config import Configuration, Settings, lake_folder, unknown_variables
+from memlake.flows.run.config import Configuration, lake_folder, unknown_variables
 from memlake.flows.run.doctor_models import look_at_models
+from memlake.flows.run.settings import DuckDBSettings
 from memlake.schemas import ALL
 from memlake.transforms.base.errors import LakeCorruptError, NotFoundError
 from memlake.transforms.lake.query.connect import bare_connection, table_files
@@ -23,10 +24,11 @@ from memlake.transforms.lake.stage.manifest import SUFFIX, read_manifest
 from memlake.transforms.lake.storage.lake import Lake, open_lake
 from memlake.transforms.lake.storage.lock import read_holder
 from memlake.transforms.lake.storage.snapshot import Pin, Snapshot
+from memlake.transforms.llm.settings import ModelSettings
 
 PACKAGES = (
     "memlake", "apache-beam", "pyarrow", "deltalake", "lancedb", "pylance", "duckdb", "prefect", "bm25s", "wordllama",
-    "numpy", "cyclopts", "pydantic-settings", "rich",
+    "numpy", "cyclopts", "pydantic", "rich",
 )  # fmt: skip
 # Counting orphans opens every pinned version of every table; a lake with more snapshots is told so instead.
 MAX_SNAPSHOTS_FOR_ORPHANS = 200
@@ -52,19 +54,19 @@ class Diagnosis:
 
 def check(configuration: Configuration) -> Diagnosis:
     """Look at the installation, the settings and the configured lake; changes nothing."""
-    chosen = configuration.settings
-    found = Diagnosis(versions=_versions(), settings=configuration.rows(), tools=_tools(), lake={"uri": chosen.lake})
-    found.duckdb = _duckdb(chosen)
-    found.models = look_at_models(chosen, found.problems)
+    uri = configuration.values["lake"]
+    found = Diagnosis(versions=_versions(), settings=configuration.rows(), tools=_tools(), lake={"uri": uri})
+    found.duckdb = _duckdb(configuration.make(DuckDBSettings))
+    found.models = look_at_models(configuration.make(ModelSettings), found.problems)
     found.problems += [f"{name} is no setting of memlake: misspelt?" for name in unknown_variables()]
     if fault := configuration.chunk_fault():
-        found.problems.append(fault)
+        found.problems.append(fault.message)
     found.problems += [f"package {name} is not installed" for name, has in found.versions.items() if has is None]
     try:
-        lake = open_lake(chosen.lake)
+        lake = open_lake(uri)
     except NotFoundError:
         found.lake["state"] = "there is none yet"
-        if any((lake_folder(chosen.lake) / "parquet").glob("*/_delta_log")):
+        if any((lake_folder(uri) / "parquet").glob("*/_delta_log")):
             found.lake["state"] = "broken"
             found.problems.append("the lake has tables and no snapshots: parquet/snapshots is missing or its log is")
         return found
@@ -103,11 +105,9 @@ def _tools() -> Facts:
     }
 
 
-def _duckdb(chosen: Settings) -> Facts:
+def _duckdb(settings: DuckDBSettings) -> Facts:
     """DuckDB's settings as every query gets them, and the extensions that it has without a download."""
-    with bare_connection(
-        threads=chosen.threads, memory_limit=chosen.memory_limit, temp_directory=chosen.temp_directory
-    ) as connection:
+    with bare_connection(**asdict(settings)) as connection:
         names = ("threads", "memory_limit", "temp_directory", "TimeZone")
         facts: Facts = {
             name: connection.execute("select current_setting($n)", {"n": name}).fetchall()[0][0] for name in names

@@ -5,12 +5,11 @@ import urllib.error
 import urllib.request
 from importlib.metadata import PackageNotFoundError, version
 
-from memlake.flows.run.config import Settings
-from memlake.flows.run.settings import model_settings
 from memlake.transforms.base.errors import MemlakeError
 from memlake.transforms.llm.driver import prices_of
 from memlake.transforms.llm.edge import KEY_VARIABLE, is_key, without_secrets
 from memlake.transforms.llm.records.prices import find_price
+from memlake.transforms.llm.settings import ModelSettings
 from memlake.transforms.text.token_counts import find_counter
 
 _ANSWER_LIMIT_S = 3.0
@@ -18,21 +17,20 @@ _ANSWER_LIMIT_S = 3.0
 _LOCAL = ("FlagEmbedding", "sentence-transformers", "torch", "transformers")
 
 
-def look_at_models(chosen: Settings, problems: list[str]) -> dict[str, object]:
+def look_at_models(models: ModelSettings, problems: list[str]) -> dict[str, object]:
     """Facts about the models; asks the server for its list of models, where one is configured, and for nothing else."""
-    facts: dict[str, object] = {"model": chosen.model or None, "tokeniser": find_counter().name}
+    facts: dict[str, object] = {"model": models.model or None, "tokeniser": find_counter().name}
     facts["local"] = ", ".join(f"{name} {_installed(name)}" for name in _LOCAL if _installed(name)) or None
     try:
-        models = model_settings(chosen)
         facts |= {"server": without_secrets(models.server), "provider": models.provider_name}
-        price = find_price(prices_of(models), chosen.model)
+        price = find_price(prices_of(models), models.model)
     except MemlakeError as error:
         problems.append(f"{error.message}; {error.hint}")
         return facts
     if price is not None:
         facts["price"] = f"{price.input} in, {price.output} out, US dollars a million tokens as of {price.as_of}"
     facts["key"] = f"{KEY_VARIABLE} is {'set' if os.environ.get(KEY_VARIABLE) else 'not set'}"
-    if not (chosen.model or chosen.base_url or os.environ.get("OPENAI_BASE_URL")):
+    if not (models.model or models.base_url or os.environ.get("OPENAI_BASE_URL")):
         return facts | {"answers": "not asked: no model is configured"}
     fault = _fault(models.server)
     if fault:

@@ -44,7 +44,7 @@ def measured(workers: int, chosen: argparse.Namespace, ideal: float) -> str:
     from memlake.flows.ingest import ingest
     from memlake.flows.represent import represent
     from memlake.flows.run.settings import IngestSettings, RepresentSettings
-    from memlake.transforms.llm.driver import ModelSettings
+    from memlake.transforms.llm.settings import ModelSettings
 
     conversations = -(-chosen.calls // PIECES_A_CONVERSATION)
     with tempfile.TemporaryDirectory() as folder, OpenAIServer(latency_s=chosen.latency) as server:

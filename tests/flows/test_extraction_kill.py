@@ -29,7 +29,7 @@ KILLED = """
 import sys
 sys.path.append(sys.argv[1])
 from killing import kill_at
-from memlake.transforms.llm.driver import ModelSettings
+from memlake.transforms.llm.settings import ModelSettings
 from memlake.flows.represent import represent
 from memlake.flows.run.settings import RepresentSettings
 lake, url, name, target, nth, when = sys.argv[2:]

@@ -7,10 +7,10 @@ import pytest
 from lake_contents import assert_sound
 from sample_chats import conversation, write_conversations
 
-from memlake.flows.forget import ForgetSettings, forget
+from memlake.flows.forget import forget
 from memlake.flows.ingest import ingest
-from memlake.flows.run.settings import IngestSettings
-from memlake.flows.study import StudySettings, run_study
+from memlake.flows.run.settings import ForgetSettings, IngestSettings, StudySettings
+from memlake.flows.study import run_study
 from memlake.transforms.embed import catalogue
 from memlake.transforms.embed.static import load_static
 from memlake.transforms.lake.commit.changes import STUDY_TABLES

@@ -9,9 +9,9 @@ import pytest
 from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations, write_turns
 
-from memlake.flows.forget import ForgetSettings, forget
+from memlake.flows.forget import forget
 from memlake.flows.ingest import ingest
-from memlake.flows.run.settings import IngestSettings
+from memlake.flows.run.settings import ForgetSettings, IngestSettings
 from memlake.transforms.base.errors import NotFoundError, TooManyDeadLettersError, UsageError
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake

@@ -12,8 +12,8 @@ from lake_contents import assert_sound
 from sample_chats import conversation, write_conversations
 
 from memlake.flows.ingest import ingest
-from memlake.flows.run.settings import IngestSettings
-from memlake.flows.study import StudySettings, run_study
+from memlake.flows.run.settings import IngestSettings, StudySettings
+from memlake.flows.study import run_study
 from memlake.transforms.base.errors import AuditError
 from memlake.transforms.evaluate.runs import means
 from memlake.transforms.lake.query.connect import connect

@@ -12,15 +12,15 @@ from sample_chats import conversation, write_conversations
 from memlake.flows.cli.main import run as command
 from memlake.flows.cli.printing.remedies import remedy
 from memlake.flows.embed import embed
-from memlake.flows.forget import ForgetSettings, forget
+from memlake.flows.forget import forget
 from memlake.flows.ingest import ingest
-from memlake.flows.link import LinkRunSettings, link
+from memlake.flows.link import link
 from memlake.flows.represent import represent
 from memlake.flows.run.jobs import StageJob
-from memlake.flows.run.settings import EmbedSettings, IngestSettings, RepresentSettings
+from memlake.flows.run.settings import EmbedSettings, ForgetSettings, IngestSettings, LinkRunSettings, RepresentSettings
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.lake.storage.lake import open_lake
-from memlake.transforms.link.similar import LinkSettings
+from memlake.transforms.link.settings import LinkSettings
 from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
 
 LOW = LinkSettings(0.2, 3)

@@ -17,11 +17,11 @@ from memlake.flows.ingest import ingest
 from memlake.flows.represent import represent
 from memlake.flows.run.settings import IngestSettings, RepresentSettings
 from memlake.schemas.table import settings_json
-from memlake.transforms.llm.driver import ModelSettings
 from memlake.transforms.llm.edge import EdgeSettings, open_edge
 from memlake.transforms.llm.limits.quota import Limits
 from memlake.transforms.llm.limits.quota_server import quota_server
 from memlake.transforms.llm.protocol.model import Message, Request
+from memlake.transforms.llm.settings import ModelSettings
 
 # Half a minute where the cores are free; the model writes ten words a second.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]

@@ -8,11 +8,11 @@ import pytest
 from sample_chats import write_conversations
 
 from memlake.flows.cli.commands.report import report
-from memlake.flows.forget import ForgetSettings, forget
+from memlake.flows.forget import forget
 from memlake.flows.ingest import ingest
 from memlake.flows.report import make_report
-from memlake.flows.run.settings import IngestSettings
-from memlake.flows.study import StudySettings, run_study
+from memlake.flows.run.settings import ForgetSettings, IngestSettings, StudySettings
+from memlake.flows.study import run_study
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.report.page.page import page
 

@@ -15,8 +15,8 @@ from memlake.flows.cli.printing.remedies import remedy
 from memlake.flows.embed import embed
 from memlake.flows.ingest import ingest
 from memlake.flows.represent import price_represent, represent
-from memlake.flows.run.settings import EmbedSettings, IngestSettings
-from memlake.flows.study import StudySettings, price_study
+from memlake.flows.run.settings import EmbedSettings, IngestSettings, StudySettings
+from memlake.flows.study import price_study
 from memlake.transforms.base.errors import EmbedderMismatchError, NotFoundError, TooManyDeadLettersError, UsageError
 from memlake.transforms.evaluate.search import SearchSettings, search
 from memlake.transforms.lake.query.connect import connect

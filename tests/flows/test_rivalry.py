@@ -8,11 +8,11 @@ from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations, write_turns
 
 from memlake.flows.embed import embed
-from memlake.flows.forget import ForgetSettings, forget
+from memlake.flows.forget import forget
 from memlake.flows.ingest import ingest
 from memlake.flows.represent import represent
 from memlake.flows.run import landing
-from memlake.flows.run.settings import EmbedSettings, IngestSettings, RepresentSettings
+from memlake.flows.run.settings import EmbedSettings, ForgetSettings, IngestSettings, RepresentSettings
 from memlake.transforms.base.errors import LakeCorruptError, TooManyDeadLettersError, UsageError
 from memlake.transforms.lake.commit.publish import publish_shards, restore
 from memlake.transforms.lake.query.connect import connect

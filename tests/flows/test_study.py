@@ -11,10 +11,10 @@ import pytest
 from sample_chats import write_conversations
 
 import memlake.transforms.evaluate.stages
-from memlake.flows.forget import ForgetSettings, forget
+from memlake.flows.forget import forget
 from memlake.flows.ingest import ingest
-from memlake.flows.run.settings import IngestSettings
-from memlake.flows.study import StudySettings, run_study
+from memlake.flows.run.settings import ForgetSettings, IngestSettings, StudySettings
+from memlake.flows.study import run_study
 from memlake.transforms.base.errors import EmbedderMismatchError, LakeConflictError, NotFoundError
 from memlake.transforms.base.sql import sql_file
 from memlake.transforms.embed import catalogue

@@ -9,7 +9,7 @@ import pytest
 from openai_server import OpenAIServer
 
 from memlake.flows.cli.main import run
-from memlake.flows.study import StudySettings
+from memlake.flows.run.settings import StudySettings
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.study.library import find_study, study_names, study_path

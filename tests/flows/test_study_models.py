@@ -14,8 +14,8 @@ from sample_chats import write_conversations
 from memlake.flows.cli.main import run
 from memlake.flows.ingest import ingest
 from memlake.flows.represent import represent
-from memlake.flows.run.settings import IngestSettings, RepresentSettings
-from memlake.flows.study import StudySettings, price_study, run_study
+from memlake.flows.run.settings import IngestSettings, RepresentSettings, StudySettings
+from memlake.flows.study import price_study, run_study
 from memlake.transforms.base.errors import TooManyDeadLettersError
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake

@@ -10,8 +10,8 @@ from sample_chats import conversation, write_conversations
 import memlake.transforms.evaluate.runs
 from memlake.flows.ingest import ingest
 from memlake.flows.run.record import Run
-from memlake.flows.run.settings import IngestSettings
-from memlake.flows.study import StudySettings, run_study
+from memlake.flows.run.settings import IngestSettings, StudySettings
+from memlake.flows.study import run_study
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.evaluate.runs import means, same_cells
 from memlake.transforms.evaluate.study_of_run import study_of_run

@@ -9,9 +9,9 @@ from lake_contents import assert_sound
 from sample_chats import conversation, write_conversations
 
 from memlake.flows.embed import embed
-from memlake.flows.forget import ForgetSettings, forget
+from memlake.flows.forget import forget
 from memlake.flows.ingest import ingest
-from memlake.flows.run.settings import EmbedSettings, IngestSettings
+from memlake.flows.run.settings import EmbedSettings, ForgetSettings, IngestSettings
 from memlake.transforms.base.errors import EmbedderMismatchError, UsageError
 from memlake.transforms.embed import catalogue
 from memlake.transforms.embed.embedder import EmbedderCard, Encoded, ragged

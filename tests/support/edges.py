@@ -11,7 +11,7 @@ from memlake.transforms.llm.edge import Edge, EdgeSettings
 from memlake.transforms.llm.limits.quota import Limits
 from memlake.transforms.llm.limits.quota_server import QuotaServer, quota_server
 from memlake.transforms.llm.protocol.model import Message, Request
-from memlake.transforms.llm.protocol.retry import RetryPolicy
+from memlake.transforms.llm.protocol.retry_policy import RetryPolicy
 
 QUICK = RetryPolicy(attempts=6, first_delay_s=0.01, most_delay_s=0.05, budget_s=30.0)
 SCHEMA = json.dumps(

@@ -11,8 +11,8 @@ from openai_server import OpenAIServer
 from memlake.flows.run.settings import RepresentSettings
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
-from memlake.transforms.llm.driver import ModelSettings
-from memlake.transforms.llm.protocol.retry import RetryPolicy
+from memlake.transforms.llm.protocol.retry_policy import RetryPolicy
+from memlake.transforms.llm.settings import ModelSettings
 
 ATTEMPTS = 6
 # As the product's, in a hundredth of the time.

@@ -14,10 +14,11 @@ from memlake.transforms.evaluate.stages import CorpusQuestions, asked_of
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.parts import units_part
 from memlake.transforms.lake.storage.snapshot import Snapshot
-from memlake.transforms.llm.driver import ModelSettings, prices_of
+from memlake.transforms.llm.driver import prices_of
 from memlake.transforms.llm.embedding import MOST_TEXTS
 from memlake.transforms.llm.records.cache import ReplyCache, embedding_hash
 from memlake.transforms.llm.records.prices import price_of
+from memlake.transforms.llm.settings import ModelSettings
 from memlake.transforms.represent.catalogue import asks_model, kind_named, making
 from memlake.transforms.represent.price import price_making
 from memlake.transforms.study.study import Study, StudyCorpus

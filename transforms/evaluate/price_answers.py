@@ -14,10 +14,11 @@ from memlake.transforms.evaluate.corpus import search_corpus
 from memlake.transforms.evaluate.stages import CorpusQuestions
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.snapshot import Snapshot
-from memlake.transforms.llm.driver import ModelSettings, prices_of
+from memlake.transforms.llm.driver import prices_of
 from memlake.transforms.llm.estimate import Estimate, estimate
 from memlake.transforms.llm.protocol.model import Reply, Request
 from memlake.transforms.llm.records.cache import ReplyCache
+from memlake.transforms.llm.settings import ModelSettings
 from memlake.transforms.study.study import Study, StudyCell
 from memlake.transforms.text.token_counts import find_counter
 

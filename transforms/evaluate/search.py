@@ -15,7 +15,8 @@ from memlake.transforms.embed.embedder import Embedder
 from memlake.transforms.evaluate.corpus import question_vectors, stored_vectors
 from memlake.transforms.lake.storage.lake import Lake, open_lake
 from memlake.transforms.lake.storage.snapshot import Snapshot
-from memlake.transforms.llm.driver import ModelSettings, open_models
+from memlake.transforms.llm.driver import open_models
+from memlake.transforms.llm.settings import ModelSettings
 from memlake.transforms.retrieve.cell import Cell, run_cell
 from memlake.transforms.retrieve.plan import PLANS, Plan, find_plan
 from memlake.transforms.retrieve.steps.search import Cutoffs

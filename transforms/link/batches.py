@@ -13,7 +13,8 @@ from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.embed.outputs import outputs_from
 from memlake.transforms.lake.storage.base_parts import BaseParts, changed, only, seen
 from memlake.transforms.lake.storage.parts import links_part, links_part_hash
-from memlake.transforms.link.similar import LinkSettings, link_rows, similar_units, texts_of
+from memlake.transforms.link.settings import LinkSettings
+from memlake.transforms.link.similar import link_rows, similar_units, texts_of
 
 
 @dataclass(frozen=True, slots=True)

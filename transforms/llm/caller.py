@@ -7,7 +7,8 @@ from typing import Protocol
 
 from memlake.transforms.llm.limits.quota_client import Grant, QuotaClient
 from memlake.transforms.llm.protocol.model import Mode, ModelStoppedError
-from memlake.transforms.llm.protocol.retry import RetryPolicy, delay
+from memlake.transforms.llm.protocol.retry import delay
+from memlake.transforms.llm.protocol.retry_policy import RetryPolicy
 from memlake.transforms.llm.protocol.wire import Exchange, FatalError, TransientError
 from memlake.transforms.llm.records.calls import CallLog, new_call_id
 from memlake.transforms.llm.records.prices import Price, price_of

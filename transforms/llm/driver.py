@@ -1,82 +1,17 @@
 """The driver's side of the models: limits for the whole job while it runs, the books when it has run."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from memlake.transforms.base.errors import UsageError
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.llm.edge import EdgeSettings
-from memlake.transforms.llm.limits.quota import Limits
 from memlake.transforms.llm.limits.quota_server import QuotaServer, quota_server
 from memlake.transforms.llm.protocol.model import ModelStoppedError
-from memlake.transforms.llm.protocol.retry import RetryPolicy
 from memlake.transforms.llm.records.calls import sweep
 from memlake.transforms.llm.records.prices import Price, check_priced, load_prices
-
-_OPENAI = "https://api.openai.com/v1"
-
-
-@dataclass(frozen=True)
-class ModelSettings:
-    """How models are asked. The key is none of them: OPENAI_API_KEY is read where the client is made.
-
-    Attributes:
-        model: '' for none; a representation that asks one then has to name it.
-        base_url: '' for OPENAI_BASE_URL, else OpenAI's own.
-        provider: what the server is called in `calls` and in the hashes that the cache goes by; '' for its host name.
-        prices: a TOML file of prices that override the built-in ones.
-        timeout_s: of one exchange.
-    """
-
-    model: str = ""
-    base_url: str = ""
-    provider: str = ""
-    max_in_flight: int = 16
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-    max_cost: float | None = None
-    offline: bool = False
-    prices: str | None = None
-    timeout_s: float = 120.0
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
-
-    @property
-    def server(self) -> str:
-        """The address of the OpenAI-compatible server.
-
-        Raises:
-            UsageError: it is no http address.
-        """
-        address = self.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
-        if not _is_http(address):
-            named = "base-url" if self.base_url else "OPENAI_BASE_URL"
-            raise UsageError(
-                f"{named}={address!r} is not http://HOST/PATH or https://HOST/PATH, with :PORT from 1 to 65535 or none",
-                hint="--base-url http://localhost:8000/v1",
-            )
-        return address
-
-    @property
-    def provider_name(self) -> str:
-        """What the server is called on record: a host's name, so that another port is still the same provider."""
-        return self.provider or urlsplit(self.server).hostname or ""
-
-    @property
-    def limits(self) -> Limits:
-        """What all workers together may do."""
-        return Limits(self.max_in_flight, self.requests_per_minute, self.tokens_per_minute, self.max_cost)
-
-
-def _is_http(address: str) -> bool:
-    try:
-        parts = urlsplit(address)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port or an IPv6 address that is none
-        return False
+from memlake.transforms.llm.settings import ModelSettings
 
 
 def prices_of(settings: ModelSettings) -> tuple[Price, ...]:

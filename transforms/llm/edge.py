@@ -22,7 +22,7 @@ from memlake.transforms.llm.caller import Caller, CallRecorder
 from memlake.transforms.llm.embedding import Embedding
 from memlake.transforms.llm.limits.quota_client import QuotaClient
 from memlake.transforms.llm.protocol.model import Embedded, Reply, Request
-from memlake.transforms.llm.protocol.retry import RetryPolicy
+from memlake.transforms.llm.protocol.retry_policy import RetryPolicy
 from memlake.transforms.llm.protocol.wire import FatalError, open_client
 from memlake.transforms.llm.records.cache import ReplyCache
 from memlake.transforms.llm.records.calls import CallLog

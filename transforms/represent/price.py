@@ -10,9 +10,10 @@ from memlake.transforms.lake.query.stored_shards import stored_shards
 from memlake.transforms.lake.storage.base_parts import BaseParts
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.snapshot import Snapshot
-from memlake.transforms.llm.driver import ModelSettings, prices_of
+from memlake.transforms.llm.driver import prices_of
 from memlake.transforms.llm.estimate import Estimate, estimate
 from memlake.transforms.llm.records.cache import ReplyCache
+from memlake.transforms.llm.settings import ModelSettings
 from memlake.transforms.read.batches import read_batches
 from memlake.transforms.represent.batches import BuildSpec, to_ask
 from memlake.transforms.represent.catalogue import asking

@@ -3,12 +3,14 @@
 import shlex
 import tempfile
 import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from memlake.flows.cli.options import AsJson, Quiet, run
+from memlake.flows.cli.options import AsJson, configured, run
 from memlake.flows.cli.printing import output, table
+from memlake.flows.run.settings import DemoSettings
 from memlake.transforms.evaluate.demo_findings import CORPUS, REPORT, SUMMARY
 
 if TYPE_CHECKING:
@@ -17,27 +19,24 @@ if TYPE_CHECKING:
 WIDTH = 80
 
 
+@configured
 def demo(
+    settings: DemoSettings,
     *,
-    lake: Annotated[
-        str | None, Parameter(help="Folder of the lake (default: a new temporary one, which stays).")
-    ] = None,
     prefect: Annotated[
         bool,
         Parameter(negative="--no-prefect", help="Run as a Prefect flow; without, in line and some ten seconds faster."),
     ] = True,
     as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Ingest the built-in transcripts, store them in three ways, ask 100 questions, and show what each way kept."""
-    from memlake.flows.demo import DemoSettings
     from memlake.flows.demo import demo as flow
 
-    chosen = DemoSettings(lake or tempfile.mkdtemp(prefix="memlake-demo-"), quiet=quiet)
-    made = run(flow, chosen, name="demo", prefect=prefect, quiet=quiet)
+    chosen = replace(settings, lake=settings.lake or tempfile.mkdtemp(prefix="memlake-demo-"))
+    made = run(flow, chosen, name="demo", prefect=prefect, quiet=settings.quiet)
     if as_json:
         output.document(made)
-    elif not quiet:
+    elif not settings.quiet:
         _tell(made)
 
 

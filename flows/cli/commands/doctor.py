@@ -2,16 +2,23 @@
 
 from dataclasses import asdict
 
-from memlake.flows.cli.options import AsJson, LakeUri
+from memlake.flows.cli.options import AsJson, configured
 from memlake.flows.cli.printing import output, table
+from memlake.flows.run.config import Configuration
+from memlake.flows.run.settings import LakeSettings
 
 
-def doctor(*, lake: LakeUri = None, as_json: AsJson = False) -> None:
+@configured
+def doctor(
+    lake: LakeSettings,  # noqa: ARG001 - the option; its value is in the configuration
+    *,
+    configuration: Configuration,
+    as_json: AsJson = False,
+) -> None:
     """Print versions, settings with their origins, tools, the lake's state, and what is wrong."""
-    from memlake.flows.run.config import load
     from memlake.flows.run.doctor import check
 
-    found = check(load(lake=lake))
+    found = check(configuration)
     if as_json:
         output.document(asdict(found))
         return

@@ -5,13 +5,15 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from memlake.flows.cli.options import AsJson, At, LakeUri, Quiet, settings
+from memlake.flows.cli.options import AsJson, configured
 from memlake.flows.cli.printing import output
+from memlake.flows.run.settings import Quiet, ReadSettings
 
 # Bytes from which on a page is slow to open.
 _LARGE = 25_000_000
 
 
+@configured
 def report(
     run_id: Annotated[str | None, Parameter(help="The run (default: the latest).")] = None,
     /,
@@ -21,8 +23,7 @@ def report(
         int | None,
         Parameter(help="How many questions the browser keeps, those on which cells differ first (default all)."),
     ] = None,
-    lake: LakeUri = None,
-    at: At = "latest",
+    read: ReadSettings,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -35,7 +36,7 @@ def report(
 
     if out is not None:
         check_out(out)
-    made = make_report(settings(lake=lake).lake, at, run_id, questions=questions)
+    made = make_report(read.lake, read.at, run_id, questions=questions)
     if out is not None:
         size = write_report(made, out)
         kept = made["browser"]["kept"]

@@ -4,14 +4,16 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from memlake.flows.cli.options import AsJson, At, Corpus, Embedder, LakeUri, ModelFlags, settings
+from memlake.flows.cli.options import AsJson, configured
 from memlake.flows.cli.printing import output, table
+from memlake.flows.run.settings import Corpus, EmbedderSettings, ReadSettings
+from memlake.transforms.llm.settings import ModelSettings
 
 # What of a unit a person sees of a result; --json has all of it.
 SHOWN_CHARS = 160
-_NO_MODEL = ModelFlags()
 
 
+@configured
 def search(
     text: Annotated[str, Parameter(help="What to look for: a question or some words.")],
     /,
@@ -20,31 +22,28 @@ def search(
     conversation: Annotated[str, Parameter(help="Only in this conversation.")] = "",
     representation: Annotated[str, Parameter(help="Whose units are searched.")] = "chunks",
     plan: Annotated[str, Parameter(help="hybrid, dense, lexical or rrf.")] = "hybrid",
-    embedder: Embedder = None,
+    embedding: EmbedderSettings,
     k: Annotated[int, Parameter(help="How many units.")] = 5,
-    models: ModelFlags = _NO_MODEL,
-    lake: LakeUri = None,
-    at: At = "latest",
+    models: ModelSettings,
+    read: ReadSettings,
     as_json: AsJson = False,
 ) -> None:
     """Rank the units of a corpus, or of one conversation, for a text."""
-    chosen = settings(models, lake=lake, embedder=embedder)
-    from memlake.flows.run.settings import model_settings
     from memlake.transforms.evaluate.search import SearchSettings
     from memlake.transforms.evaluate.search import search as find
 
     found = find(
         SearchSettings(
-            lake=chosen.lake,
+            lake=read.lake,
             text=text,
             corpus=corpus,
             representation=representation,
             plan=plan,
-            embedder=chosen.embedder,
+            embedder=embedding.embedder,
             k=k,
             conversation=conversation,
-            at=at,
-            models=model_settings(chosen),
+            at=read.at,
+            models=models,
         )
     )
     if found.without_units:

@@ -5,8 +5,9 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from memlake.flows.cli.catalogue import epilogue
-from memlake.flows.cli.options import AsJson, LakeUri, LockTimeout, Quiet, open_for_reading, settings
+from memlake.flows.cli.options import AsJson, configured, open_for_reading
 from memlake.flows.cli.printing import output, table
+from memlake.flows.run.settings import LakeSettings, Quiet, WriteSettings
 
 app = App(name="snapshots", help_epilogue=epilogue("snapshots"))
 
@@ -14,7 +15,8 @@ Snapshot = Annotated[str, Parameter(help="latest, an id, or a tag.")]
 
 
 @app.command(name="ls")
-def ls(*, lake: LakeUri = None, as_json: AsJson = False) -> None:
+@configured
+def ls(lake: LakeSettings, *, as_json: AsJson = False) -> None:
     """List the snapshots, oldest first, with their tags."""
     from memlake.transforms.lake.query.inventory import snapshots_of
 
@@ -29,7 +31,8 @@ def ls(*, lake: LakeUri = None, as_json: AsJson = False) -> None:
 
 
 @app.command(name="diff")
-def diff(old: Snapshot, new: Snapshot = "latest", /, *, lake: LakeUri = None, as_json: AsJson = False) -> None:
+@configured
+def diff(old: Snapshot, new: Snapshot = "latest", /, *, lake: LakeSettings, as_json: AsJson = False) -> None:
     """Say what changed from one snapshot to another: rows by table, and conversation parts."""
     from memlake.transforms.lake.query.inventory import difference
 
@@ -48,19 +51,18 @@ def diff(old: Snapshot, new: Snapshot = "latest", /, *, lake: LakeUri = None, as
 
 
 @app.command(name="tag")
+@configured
 def tag(
     name: Annotated[str, Parameter(help="The tag; it moves when another snapshot has it.")],
     snapshot: Snapshot = "latest",
     /,
     *,
-    lake: LakeUri = None,
-    lock_timeout: LockTimeout = None,
+    write: WriteSettings,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Give a snapshot a name that every --at accepts, and that clean-up spares."""
-    timeout_s = settings(lock_timeout=lock_timeout).lock_timeout
-    tagged = open_for_reading(lake).tag(name, snapshot, lock_timeout_s=timeout_s)
+    tagged = open_for_reading(write).tag(name, snapshot, lock_timeout_s=write.lock_timeout_s)
     if as_json:
         output.document({"tag": name, "snapshot_id": tagged.snapshot_id})
         return
@@ -68,12 +70,12 @@ def tag(
 
 
 @app.command(name="restore")
+@configured
 def restore(
     snapshot: Snapshot,
     /,
     *,
-    lake: LakeUri = None,
-    lock_timeout: LockTimeout = None,
+    write: WriteSettings,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -82,12 +84,11 @@ def restore(
 
     from memlake.transforms.lake.commit.publish import restore as publish_again
 
-    timeout_s = settings(lock_timeout=lock_timeout).lock_timeout
-    opened = open_for_reading(lake)
-    wanted = opened.snapshot(snapshot)
-    made = publish_again(opened, snapshot, run_id=secrets.token_hex(8), lock_timeout_s=timeout_s)
+    opened = open_for_reading(write)
+    restored = opened.snapshot(snapshot)
+    made = publish_again(opened, snapshot, run_id=secrets.token_hex(8), lock_timeout_s=write.lock_timeout_s)
     if as_json:
         document = {"snapshot_id": made.snapshot_id, "base_snapshot_id": made.base_snapshot_id}
-        output.document({**document, "restored_snapshot_id": wanted.snapshot_id})
+        output.document({**document, "restored_snapshot_id": restored.snapshot_id})
         return
-    output.note(f"snapshot {made.snapshot_id} holds the tables of {wanted.snapshot_id}", quiet=quiet)
+    output.note(f"snapshot {made.snapshot_id} holds the tables of {restored.snapshot_id}", quiet=quiet)

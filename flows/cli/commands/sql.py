@@ -1,12 +1,14 @@
 """`memlake sql`: one query, or a report file, over every table of the lake at a snapshot."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from memlake.flows.cli.options import AsJson, At, LakeUri, Quiet, settings
+from memlake.flows.cli.options import AsJson, configured
 from memlake.flows.cli.printing import output, table
+from memlake.flows.run.settings import DuckDBSettings, Quiet, ReadSettings
 
 if TYPE_CHECKING:
     from memlake.transforms.lake.query.statement import Report
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 MAX_ROWS = 40
 
 
+@configured
 def sql(
     query: Annotated[str | None, Parameter(help="The query.")] = None,
     /,
@@ -28,8 +31,8 @@ def sql(
     ] = None,
     reports: Annotated[bool, Parameter(negative="", show_default=False, help="List the reports and end.")] = False,
     out: Annotated[Path | None, Parameter(help="Write to this file instead: .csv, .parquet or .json.")] = None,
-    lake: LakeUri = None,
-    at: At = "latest",
+    read: ReadSettings,
+    duckdb: DuckDBSettings,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -48,14 +51,7 @@ def sql(
     values = queries.parameters(param or ())
     if out is not None:
         queries.check_suffix(out)
-    chosen = settings(lake=lake)
-    opened = connect(
-        open_lake(chosen.lake),
-        at=at,
-        threads=chosen.threads,
-        memory_limit=chosen.memory_limit,
-        temp_directory=chosen.temp_directory,
-    )
+    opened = connect(open_lake(read.lake), at=read.at, **asdict(duckdb))
     if out is not None:
         rows = queries.write(opened, text, values, out)
         _note_nothing(text if file else "", rows, quiet=quiet)

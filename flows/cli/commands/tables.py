@@ -5,8 +5,9 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from memlake.flows.cli.catalogue import epilogue
-from memlake.flows.cli.options import AsJson, At, LakeUri, Quiet, open_for_reading
+from memlake.flows.cli.options import AsJson, configured, open_for_reading
 from memlake.flows.cli.printing import output, table
+from memlake.flows.run.settings import Quiet, ReadSettings
 from memlake.transforms.base.errors import AuditError
 
 app = App(name="tables", help_epilogue=epilogue("tables"))
@@ -14,11 +15,12 @@ SAMPLE_ROWS, SAMPLE_CELL = 5, 60
 
 
 @app.command(name="ls")
-def ls(*, lake: LakeUri = None, at: At = "latest", as_json: AsJson = False) -> None:
+@configured
+def ls(read: ReadSettings, *, as_json: AsJson = False) -> None:
     """List the tables at a snapshot: kind, rows, pinned version, and what one row is."""
     from memlake.transforms.lake.query.inventory import tables_of
 
-    rows = tables_of(open_for_reading(lake), at)
+    rows = tables_of(open_for_reading(read), read.at)
     if as_json:
         output.document(rows)
         return
@@ -26,19 +28,19 @@ def ls(*, lake: LakeUri = None, at: At = "latest", as_json: AsJson = False) -> N
 
 
 @app.command(name="show")
+@configured
 def show(
     name: Annotated[str, Parameter(help="A table of `memlake tables ls`.")],
     /,
     *,
     rows: Annotated[int, Parameter(help="How many rows to show.")] = SAMPLE_ROWS,
-    lake: LakeUri = None,
-    at: At = "latest",
+    read: ReadSettings,
     as_json: AsJson = False,
 ) -> None:
     """Describe a table: grain, key, columns with their meaning, and its first rows."""
     from memlake.transforms.lake.query.inventory import describe
 
-    about = describe(open_for_reading(lake), at, name, rows=rows)
+    about = describe(open_for_reading(read), read.at, name, rows=rows)
     if as_json:
         output.document(about)
         return
@@ -51,14 +53,15 @@ def show(
 
 
 @app.command(name="verify")
-def verify(*, lake: LakeUri = None, at: At = "latest", as_json: AsJson = False, quiet: Quiet = False) -> int:
+@configured
+def verify(read: ReadSettings, *, as_json: AsJson = False, quiet: Quiet = False) -> int:
     """Check every stored row: keys are unique, transcripts can be rebuilt from chunks, vectors fit their units.
 
     Ends with exit code 4 when an audit finds offending rows.
     """
     from memlake.transforms.lake.commit.verify import verify as run_audits
 
-    findings = [finding.row() for finding in run_audits(open_for_reading(lake), at)]
+    findings = [finding.row() for finding in run_audits(open_for_reading(read), read.at)]
     failed = [finding for finding in findings if finding["rows"]]
     if failed:
         error = AuditError(

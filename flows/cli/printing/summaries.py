@@ -5,14 +5,15 @@ from typing import Any
 
 from memlake.flows.cli.printing import output, table
 from memlake.flows.run.config import lake_flag
+from memlake.flows.run.settings import PipelineSettings
 
 
-def landed(made: Mapping[str, Any], *, lake: str, corpus: str, as_json: bool, quiet: bool) -> None:
+def landed(made: Mapping[str, Any], settings: PipelineSettings, *, as_json: bool) -> None:
     """Tell what ingest, represent or embed did: what was seen, which rows changed, what died, which snapshot holds it."""
     if as_json:
         output.document(made)
-    elif not quiet:
-        _tell(made, lake, corpus)
+    elif not settings.quiet:
+        _tell(made, settings.lake, settings.corpus)
 
 
 def priced(made: Mapping[str, Any], *, as_json: bool) -> None:

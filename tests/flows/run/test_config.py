@@ -2,22 +2,23 @@ from pathlib import Path
 
 import pytest
 
-from memlake.flows.run.config import Settings, load, split_specs, unknown_variables
+from memlake.flows.run.config import SETTINGS, load, unknown_variables
 from memlake.transforms.base.errors import UsageError
+from memlake.transforms.base.setting import split_specs
 
 
 @pytest.fixture(autouse=True)
 def bare_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder without memlake.toml and an environment without settings."""
     monkeypatch.chdir(tmp_path)
-    for name in Settings.model_fields:
+    for name in SETTINGS:
         monkeypatch.delenv(f"MEMLAKE_{name.upper()}", raising=False)
     return tmp_path
 
 
 def test_defaults_hold_where_nothing_is_said():
     found = load()
-    assert (found.settings.lake, found.settings.chunk_size, found.settings.overlap) == ("./lake", 512, 100)
+    assert tuple(found.values[name] for name in ("lake", "chunk_size", "overlap")) == ("./lake", 512, 100)
     assert set(found.origins.values()) == {"default"}
 
 
@@ -26,7 +27,7 @@ def test_each_layer_wins_over_the_one_before(bare_folder: Path, monkeypatch: pyt
     monkeypatch.setenv("MEMLAKE_LAKE", "environment")
     monkeypatch.setenv("MEMLAKE_EMBEDDER", "environment")
     found = load(lake="flag", embedder=None)
-    assert (found.settings.lake, found.settings.embedder, found.settings.workers) == ("flag", "environment", 2)
+    assert tuple(found.values[name] for name in ("lake", "embedder", "workers")) == ("flag", "environment", 2)
     origins = {name: found.origins[name] for name in ("lake", "embedder", "workers", "runner")}
     assert origins == {
         "lake": "flag", "embedder": "MEMLAKE_EMBEDDER", "workers": "memlake.toml", "runner": "default"
@@ -64,7 +65,7 @@ def test_a_bad_value_names_the_variable_that_holds_it(monkeypatch: pytest.Monkey
 
 def test_names_in_the_environment_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MEMLAKE_REPRESENTATIONS", "chunks, turns,")
-    assert load().settings.representations == ("chunks", "turns")
+    assert load().values["representations"] == ("chunks", "turns")
 
 
 def test_commas_inside_a_representation_s_settings_do_not_split_it():
@@ -86,4 +87,4 @@ def test_a_variable_that_is_no_setting_is_reported(monkeypatch: pytest.MonkeyPat
 def test_a_name_with_spaces_around_it_or_signs_that_do_not_print_is_refused(name: str, value: str):
     with pytest.raises(UsageError, match=rf"{name}=.* \(from flag\) is not allowed: it has spaces around it, or signs"):
         load(**{name: value})
-    assert getattr(load(**{name: "an odd 'name' \u00e9"}).settings, name) == "an odd 'name' \u00e9"
+    assert load(**{name: "an odd 'name' \u00e9"}).values[name] == "an odd 'name' \u00e9"

@@ -16,7 +16,7 @@ from memlake.transforms.answer.judging import judge_answers
 from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
 from memlake.transforms.llm.edge import Edge
 from memlake.transforms.llm.protocol.model import ModelStoppedError
-from memlake.transforms.llm.protocol.retry import RetryPolicy
+from memlake.transforms.llm.protocol.retry_policy import RetryPolicy
 
 SCRIPT = "openai_readers:says"
 READER = ReaderSpec("reader", "model", model="m", prompt="answer")

@@ -14,11 +14,12 @@ from openai_server import OpenAIServer
 from memlake.schemas.calls import CALLS
 from memlake.transforms.base.errors import JobFailedError, UsageError
 from memlake.transforms.lake.storage.lake import open_lake
-from memlake.transforms.llm.driver import Models, ModelSettings, open_models, prices_of
+from memlake.transforms.llm.driver import Models, open_models, prices_of
 from memlake.transforms.llm.edge import open_edge
 from memlake.transforms.llm.limits.quota_client import QuotaClient
 from memlake.transforms.llm.protocol.model import Message, ModelStoppedError, Request
 from memlake.transforms.llm.records.calls import paid
+from memlake.transforms.llm.settings import ModelSettings
 
 WORKER = """
 import asyncio, base64, pickle, sys

@@ -14,7 +14,7 @@ from memlake.transforms.llm.edge import EdgeSettings, open_edge
 from memlake.transforms.llm.limits.quota import Limits
 from memlake.transforms.llm.limits.quota_server import quota_server
 from memlake.transforms.llm.protocol.model import ModelStoppedError
-from memlake.transforms.llm.protocol.retry import RetryPolicy
+from memlake.transforms.llm.protocol.retry_policy import RetryPolicy
 from memlake.transforms.llm.records.cache import ReplyCache
 from memlake.transforms.llm.records.prices import load_prices
 

@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from memlake.transforms.llm.protocol.retry import RetryPolicy, delay, judge, retry_after
+from memlake.transforms.llm.protocol.retry import delay, judge, retry_after
+from memlake.transforms.llm.protocol.retry_policy import RetryPolicy
 
 POLICY = RetryPolicy(attempts=6, first_delay_s=0.5, most_delay_s=30.0, budget_s=180.0)
 

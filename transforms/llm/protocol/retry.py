@@ -7,6 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 from memlake.transforms.llm.protocol.model import Outcome
+from memlake.transforms.llm.protocol.retry_policy import RetryPolicy
 
 _LONGEST_DETAIL = 2000
 # By the fields `code` and `type` of an error, lower case. Their prose changes; these do not.
@@ -28,23 +29,6 @@ _LITELLM: dict[str, Outcome] = {
     "litellm.ContentPolicyViolationError": "filtered",
 }
 _TRANSIENT = {408, 409, 425, 429}
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """How often and how long one request is tried.
-
-    Attributes:
-        attempts: calls in all, the first among them.
-        first_delay_s: upper end of the first wait; it doubles with every further one.
-        most_delay_s: upper end of any wait that the server did not ask for.
-        budget_s: calls and waits together; the time that a request queues for its turn does not count.
-    """
-
-    attempts: int = 6
-    first_delay_s: float = 0.5
-    most_delay_s: float = 30.0
-    budget_s: float = 180.0
 
 
 @dataclass(frozen=True, slots=True)
