@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import yaml
 
 import memlake
 from memlake.flows.run.temporary_server import answers
@@ -60,6 +61,19 @@ def test_the_deployment_ingests_when_a_worker_runs_it(tmp_path: Path, environmen
     lake = memlake.open(settings["lake"])
     texts = memlake.table(lake, "turns", columns=["text"]).column("text").to_pylist()
     assert sorted(texts) == ["hi", "yes"]
+
+
+def test_every_flow_has_a_deployment_whose_parameters_fit_it():
+    from memlake.flows import deployments
+
+    flows = {name for name, value in vars(deployments).items() if type(value).__name__ == "Flow"}
+    declared = yaml.safe_load((REPOSITORY / "infra" / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
+    entrypoints = [deployment["entrypoint"].rpartition(".") for deployment in declared]
+    assert {module for module, _, _ in entrypoints} == {deployments.__name__}
+    assert sorted(name for _, _, name in entrypoints) == sorted(flows)
+    for deployment, (_, _, name) in zip(declared, entrypoints, strict=True):
+        assert getattr(deployments, name).name == name
+        getattr(deployments, name).validate_parameters(deployment["parameters"])
 
 
 def prefect(environment: dict[str, str], *arguments: str) -> str:
