@@ -1,44 +1,26 @@
-"""What `memlake doctor` finds out: versions, settings, tools, the state of a lake, and what is wrong with any of them."""
+"""What `memlake doctor` finds out: versions, settings, tools, how lake and models are, and what is wrong with any."""
 
 import os
 import platform
 import shutil
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-
-import pyarrow as pa
-from deltalake.exceptions import DeltaError
+from dataclasses import asdict, dataclass
 
 from memlake.flows.run.adapter import configured_api
 from memlake.flows.run.config import Configuration, lake_folder, unknown_variables
-from memlake.flows.run.doctor_models import look_at_models
 from memlake.flows.run.settings import DuckDBSettings
-from memlake.schemas import ALL
-from memlake.transforms.base.errors import LakeCorruptError, NotFoundError
-from memlake.transforms.lake.query.connect import bare_connection, table_files
-from memlake.transforms.lake.stage.manifest import SUFFIX, read_manifest
-from memlake.transforms.lake.storage.lake import Lake, open_lake
-from memlake.transforms.lake.storage.lock import read_holder
-from memlake.transforms.lake.storage.snapshot import Pin, Snapshot
+from memlake.transforms.lake.query.connect import bare_connection
+from memlake.transforms.lake.query.health import lake_health
+from memlake.transforms.llm.health import installed, model_health
 from memlake.transforms.llm.settings import ModelSettings
 
 PACKAGES = (
     "memlake", "apache-beam", "pyarrow", "deltalake", "lancedb", "pylance", "duckdb", "prefect", "bm25s", "wordllama",
     "numpy", "cyclopts", "pydantic", "rich",
 )  # fmt: skip
-# Counting orphans opens every pinned version of every table; a lake with more snapshots is told so instead.
-MAX_SNAPSHOTS_FOR_ORPHANS = 200
-# What the libraries raise when files of theirs are gone or broken.
-_UNREADABLE = (OSError, ValueError, RuntimeError, DeltaError, pa.ArrowException)
-
 Facts = dict[str, object]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """Everything that was found, and the sentences that say what is wrong."""
 
@@ -46,50 +28,32 @@ class Diagnosis:
     settings: list[Facts]
     tools: Facts
     lake: Facts
-    models: Facts = field(default_factory=dict)
-    duckdb: Facts = field(default_factory=dict)
-    vectors: list[Facts] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    models: Facts
+    duckdb: Facts
+    vectors: list[Facts]
+    problems: list[str]
 
 
 def check(configuration: Configuration) -> Diagnosis:
     """Look at the installation, the settings and the configured lake; changes nothing."""
-    uri = configuration.values["lake"]
-    found = Diagnosis(versions=_versions(), settings=configuration.rows(), tools=_tools(), lake={"uri": uri})
-    found.duckdb = _duckdb(configuration.make(DuckDBSettings))
-    found.models = look_at_models(configuration.make(ModelSettings), found.problems)
-    found.problems += [f"{name} is no setting of memlake: misspelt?" for name in unknown_variables()]
+    problems: list[str] = []
+    models = model_health(configuration.make(ModelSettings), problems)
+    problems += [f"{name} is no setting of memlake: misspelt?" for name in unknown_variables()]
     if fault := configuration.chunk_fault():
-        found.problems.append(fault.message)
-    found.problems += [f"package {name} is not installed" for name, has in found.versions.items() if has is None]
-    try:
-        lake = open_lake(uri)
-    except NotFoundError:
-        found.lake["state"] = "there is none yet"
-        if any((lake_folder(uri) / "parquet").glob("*/_delta_log")):
-            found.lake["state"] = "broken"
-            found.problems.append("the lake has tables and no snapshots: parquet/snapshots is missing or its log is")
-        return found
-    except LakeCorruptError as error:
-        found.lake["state"] = "broken"
-        found.problems.append(error.message)
-        return found
-    try:
-        _look_at(lake, found)
-    except _UNREADABLE as error:
-        found.lake["state"] = "broken"
-        found.problems.append(f"the lake's own books cannot be read: {_one_line(error)}")
-    return found
-
-
-def _versions() -> Facts:
-    versions: Facts = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            versions[name] = None
-    return versions
+        problems.append(fault.message)
+    versions: Facts = {"python": platform.python_version()} | {name: installed(name) for name in PACKAGES}
+    problems += [f"package {name} is not installed" for name, has in versions.items() if has is None]
+    lake = lake_health(configuration.values["lake"], lake_folder(configuration.values["lake"]))
+    return Diagnosis(
+        versions=versions,
+        settings=configuration.rows(),
+        tools=_tools(),
+        lake=lake.facts,
+        models=models,
+        duckdb=_duckdb(configuration.make(DuckDBSettings)),
+        vectors=lake.vectors,
+        problems=problems + lake.problems,
+    )
 
 
 def _tools() -> Facts:
@@ -114,107 +78,3 @@ def _duckdb(settings: DuckDBSettings) -> Facts:
         }
         loaded = "select extension_name from duckdb_extensions() where loaded order by 1"
         return facts | {"extensions": [name for (name,) in connection.execute(loaded).fetchall()]}
-
-
-def _look_at(lake: Lake, found: Diagnosis) -> None:
-    snapshots = lake.snapshots()
-    latest = lake.latest()
-    found.lake |= {
-        "state": "readable",
-        "snapshots": snapshots.num_rows,
-        "latest": latest.snapshot_id or None,
-        "tags": sorted(lake.tags()),
-        "lock": _lock(lake, found),
-        "unfinished_shards": len(list(lake.staged.glob(f"*{SUFFIX}"))),
-        "orphan_files": _orphans(lake, snapshots.num_rows, found),
-    }
-    for table in ALL:
-        with _problems(f"table={table.name}", found):
-            _miss(f"table={table.name}", table_files(lake, latest, table), found)
-    for name in latest.lance_tables():
-        with _problems(f"vectors={name}", found):
-            found.vectors.append(_vectors(latest, name, found))
-
-
-@contextmanager
-def _problems(what: str, found: Diagnosis) -> Iterator[None]:
-    """Note what cannot be read as a problem and go on: a doctor who faints at the sight of blood helps nobody."""
-    try:
-        yield
-    except LakeCorruptError as error:
-        found.problems.append(error.message)
-    except _UNREADABLE as error:
-        found.problems.append(f"{what} cannot be read: {_one_line(error)}")
-
-
-def _miss(what: str, files: Sequence[Path], found: Diagnosis) -> None:
-    missing = [file for file in files if not file.is_file()]
-    if missing:
-        found.problems.append(f"{what} misses {len(missing)} of {len(files)} data files, first: {missing[0]}")
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
-
-
-def _lock(lake: Lake, found: Diagnosis) -> str:
-    path = lake.root / "lock"
-    holder = read_holder(path)
-    if holder is None:
-        return "free"
-    if holder.is_dead(time.time() - path.stat().st_mtime):
-        found.problems.append(f"the lock is left by a dead writer ({holder.describe()}); the next writer takes it over")
-    return f"held by {holder.describe()}"
-
-
-def _orphans(lake: Lake, snapshots: int, found: Diagnosis) -> int | None:
-    """Parquet files that no snapshot's version and no waiting manifest names.
-
-    None where counting would take long, or where a version cannot be read, so that nobody knows what it names.
-    """
-    if snapshots > MAX_SNAPSHOTS_FOR_ORPHANS:
-        return None
-    named: set[Path] = set()
-    versions: set[Pin] = set()
-    read: set[Pin] = set()
-    for row in lake.snapshots()["snapshot_id"].to_pylist():
-        snapshot = lake.snapshot(row)
-        for name, pin in snapshot.pins.items():
-            if not pin.is_lance and pin not in versions:
-                versions.add(pin)
-                with _problems(f"table={name} of snapshot={row}", found):
-                    named.update(snapshot.files(name))
-                    read.add(pin)
-    if versions != read:
-        return None
-    for path in lake.staged.glob(f"*{SUFFIX}"):
-        manifest = read_manifest(lake.staged, path.name.removesuffix(SUFFIX))
-        for file in manifest.files if manifest else ():
-            named.add(lake.table_path(file.table) / file.path)
-    pinned = [table for table in ALL if not table.journal and table.name not in ("snapshots", "tags")]
-    stored = {path for table in pinned for path in lake.table_path(table.name).rglob("*.parquet")}
-    return len({path for path in stored if "_delta_log" not in path.parts} - named)
-
-
-def _vectors(snapshot: Snapshot, name: str, found: Diagnosis) -> Facts:
-    stored = snapshot.lance_table(name)
-    assert stored is not None
-    fragments = stored.get_fragments()
-    folder = snapshot.root / snapshot.pins[name].location / "data"
-    _miss(f"vectors={name}", [folder / file.path for part in fragments for file in part.data_files()], found)
-    made_by = {key.decode(): value.decode() for key, value in (stored.schema.metadata or {}).items()}
-    key = any(
-        label.startswith(b"lance-schema:unenforced-primary-key")
-        for label in stored.schema.field("unit_id").metadata or {}
-    )
-    if not key:
-        found.problems.append(f"vectors={name} declares no key: two writers could store a row twice")
-    return {
-        "table": name,
-        "rows": stored.count_rows(),
-        "dimension": made_by.get("memlake:dimension"),
-        "model": made_by.get("memlake:model"),
-        "key_declared": key,
-        "fragments": len(fragments),
-        "versions": len(stored.versions()),
-    }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memlake.transforms.study.study import Study
 
 # Written out, since the catalogue's own imports would make the help slow.
-_NAMES = (
+REPRESENTATION_NAMES = (
     "By rule: chunks, turns, sentences, sessions, rule_summary, artifacts_rules, chunks_published, date_windows. By a model "
     "(--model): artifacts, propositions, summaries, rolling_summary, keyphrases, facts. Other settings under a name of your own: "
     "NAME-WORD:KEY=VALUE,KEY=VALUE (a KEY that there is not lists those there are)."
@@ -165,7 +165,7 @@ class IngestSettings(TolerantSettings, PipelineSettings):
 class RepresentSettings(TolerantSettings, PipelineSettings):
     """What `memlake represent` is given."""
 
-    names: Annotated[Specs, Argument(_NAMES)]
+    names: Annotated[Specs, Argument(REPRESENTATION_NAMES)]
 
     def specs(self) -> "tuple[RepresentationSpec, ...]":
         """The representations to make.

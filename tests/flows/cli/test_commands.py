@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from memlake.flows.cli.commands.represent import NAMES
+from memlake.flows.run.settings import REPRESENTATION_NAMES
 from memlake.transforms.represent.catalogue import REPRESENTATIONS
 
 Memlake = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -243,5 +243,5 @@ def test_a_wrong_name_says_what_there_is(memlake: Memlake, lake: Path, arguments
 
 
 def test_the_command_s_help_names_every_representation_there_is():
-    named = set(re.findall(r"[a-z_]+", NAMES))
+    named = set(re.findall(r"[a-z_]+", REPRESENTATION_NAMES))
     assert set(REPRESENTATIONS) <= named

@@ -1,9 +1,9 @@
-"""What `memlake doctor` finds out about models: which server is configured, whether it answers, what is installed."""
+"""How the models are: which server is configured, whether it answers, what it costs, what is installed."""
 
 import os
 import urllib.error
 import urllib.request
-from importlib.metadata import PackageNotFoundError, version
+from importlib import metadata
 
 from memlake.transforms.base.errors import MemlakeError
 from memlake.transforms.llm.driver import prices_of
@@ -17,10 +17,11 @@ _ANSWER_LIMIT_S = 3.0
 _LOCAL = ("FlagEmbedding", "sentence-transformers", "torch", "transformers")
 
 
-def look_at_models(models: ModelSettings, problems: list[str]) -> dict[str, object]:
+def model_health(models: ModelSettings, problems: list[str]) -> dict[str, object]:
     """Facts about the models; asks the server for its list of models, where one is configured, and for nothing else."""
     facts: dict[str, object] = {"model": models.model or None, "tokeniser": find_counter().name}
-    facts["local"] = ", ".join(f"{name} {_installed(name)}" for name in _LOCAL if _installed(name)) or None
+    local = {name: installed(name) for name in _LOCAL}
+    facts["local"] = ", ".join(f"{name} {version}" for name, version in local.items() if version) or None
     try:
         facts |= {"server": without_secrets(models.server), "provider": models.provider_name}
         price = find_price(prices_of(models), models.model)
@@ -59,8 +60,9 @@ def _fault(server: str) -> str:
     return ""
 
 
-def _installed(name: str) -> str | None:
+def installed(name: str) -> str | None:
+    """The version of an installed package; None where there is none."""
     try:
-        return version(name)
-    except PackageNotFoundError:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
         return None
