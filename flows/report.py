@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from memlake.transforms.base.atomic_files import write_text
-from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.base.errors import UsageError
 from memlake.transforms.base.jsonable import json_text
 from memlake.transforms.evaluate.runs import find_run, runs_of
 from memlake.transforms.evaluate.study_of_run import study_of_run
@@ -42,27 +42,6 @@ def make_report(uri: str, at: str, run_id: str | None, *, questions: int | None 
         return report_document(connection, source, run["run_id"], study, forgotten=forgotten, questions=questions)
 
 
-def check_out(out: Path) -> None:
-    """Say before anything is computed what is wrong with a file's name.
-
-    Raises:
-        UsageError: its suffix is neither .html nor .json.
-        NotFoundError: its folder does not exist.
-    """
-    if out.suffix not in SUFFIXES:
-        raise UsageError(
-            f"out={str(out)!r}: suffix {out.suffix!r} is unknown; allowed: {', '.join(SUFFIXES)}",
-            hint="--out report.html",
-        )
-    if not out.absolute().parent.is_dir():
-        raise NotFoundError(f"out={str(out)!r}: folder {out.absolute().parent} does not exist", hint="make it first")
-
-
 def write_report(found: Document, out: Path) -> int:
-    """Write the report as a page or as JSON, by the file's suffix, replacing it only when the new one is whole; its bytes.
-
-    Raises:
-        UsageError, NotFoundError: as `check_out`.
-    """
-    check_out(out)
+    """Write the report as a page or as JSON, by the file's suffix, replacing it only when the new one is whole; its bytes."""
     return write_text(out, page(found) if out.suffix == ".html" else json_text(found))

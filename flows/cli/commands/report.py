@@ -32,10 +32,11 @@ def report(
 
     if out is None and not as_json:
         raise UsageError("one of --out and --json is needed, none was given", hint="memlake report --out report.html")
-    from memlake.flows.report import check_out, make_report, write_report
+    from memlake.flows.report import SUFFIXES, make_report, write_report
+    from memlake.transforms.base.out_file import check_out
 
     if out is not None:
-        check_out(out)
+        check_out(out, SUFFIXES, example="report.html")
     made = make_report(read.lake, read.at, run_id, questions=questions)
     if out is not None:
         size = write_report(made, out)

@@ -37,6 +37,7 @@ def sql(
     quiet: Quiet = False,
 ) -> None:
     """Run one reading statement and print its rows."""
+    from memlake.transforms.base.out_file import check_out
     from memlake.transforms.lake.query import statement as queries
     from memlake.transforms.lake.query.connect import connect
     from memlake.transforms.lake.storage.lake import open_lake
@@ -50,7 +51,7 @@ def sql(
     text = queries.find(query, file)
     values = queries.parameters(param or ())
     if out is not None:
-        queries.check_suffix(out)
+        check_out(out, queries.SUFFIXES, example="rows.parquet")
     opened = connect(open_lake(read.lake), at=read.at, **asdict(duckdb))
     if out is not None:
         rows = queries.write(opened, text, values, out)

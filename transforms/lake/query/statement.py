@@ -105,14 +105,6 @@ def parameters(pairs: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def check_suffix(out: Path) -> None:
-    """Raise UsageError when a file's name does not say in which format to write it."""
-    if out.suffix not in SUFFIXES:
-        raise UsageError(f"out={str(out)!r}: suffix {out.suffix!r} is unknown; allowed: {', '.join(SUFFIXES)}")
-    if not out.absolute().parent.is_dir():
-        raise NotFoundError(f"out={str(out)!r}: folder {out.absolute().parent} does not exist", hint="make it first")
-
-
 def fetch(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, str]) -> pa.Table:
     """All rows of a query.
 
@@ -131,12 +123,12 @@ def fetch(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str
 def write(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, str], out: Path) -> int:
     """Write the rows of a query to a file, replacing it only when the new one is whole; the number of rows.
 
+    Args:
+        out: with one of SUFFIXES, in a folder that exists.
+
     Raises:
-        UsageError: as `fetch`, or the suffix is none of SUFFIXES.
-        NotFoundError: as `fetch`, or there is no such folder.
-        QueryError: DuckDB refused it.
+        UsageError, NotFoundError, QueryError: as `fetch`.
     """
-    check_suffix(out)
     relation = _relation(connection, query, values)
     partial = out.with_name(f".{out.name}.{secrets.token_hex(8)}{out.suffix}")
     try:

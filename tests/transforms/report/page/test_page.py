@@ -9,8 +9,9 @@ from html.parser import HTMLParser
 import pytest
 from reported_runs import HOSTILE, reported
 
-from memlake.flows.report import check_out, write_report
+from memlake.flows.report import SUFFIXES, write_report
 from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.base.out_file import check_out
 from memlake.transforms.report.page.page import page
 from memlake.transforms.report.page.top import verdict
 
@@ -141,9 +142,9 @@ def test_a_file_is_a_page_or_data_by_its_suffix_and_another_is_refused(tmp_path)
     assert json.loads((tmp_path / "r.json").read_text())["run"]["run_id"] == made["run"]["run_id"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "r.json"]
     with pytest.raises(UsageError, match=r"suffix '\.pdf' is unknown"):
-        check_out(tmp_path / "r.pdf")
+        check_out(tmp_path / "r.pdf", SUFFIXES, example="r.html")
     with pytest.raises(NotFoundError, match="does not exist"):
-        check_out(tmp_path / "none" / "r.html")
+        check_out(tmp_path / "none" / "r.html", SUFFIXES, example="r.html")
 
 
 def test_the_same_run_gives_the_same_page():
