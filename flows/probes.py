@@ -31,7 +31,7 @@ def probes(settings: ProbesSettings) -> dict[str, object]:
         made = [conversation_of(plan, fit) for plan in plans]
         check(made)
         texts.append(lines_of(made))
-        files.append(_told(folder / f"probes-{tag_of(fit)}.jsonl", fit, made))
+        files.append(_summary(folder / f"probes-{tag_of(fit)}.jsonl", fit, made))
     folder.mkdir(parents=True, exist_ok=True)
     for file, text in zip(files, texts, strict=True):
         path = Path(str(file["path"]))
@@ -60,7 +60,7 @@ def _check_settings(settings: ProbesSettings) -> None:
         raise UsageError(f"out={settings.out!r} is a file: a folder is expected", hint=HINT)
 
 
-def _told(path: Path, fit: float, made: Sequence[Probes]) -> dict[str, object]:
+def _summary(path: Path, fit: float, made: Sequence[Probes]) -> dict[str, object]:
     questions = [question for conversation in made for question in conversation.questions]
     return {
         "path": str(path),

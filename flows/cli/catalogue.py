@@ -8,12 +8,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One entry of the command's help; `target` is 'module:name' of a function or of a cyclopts App."""
+    """One entry of the command's help, whose file in flows/cli/commands has its name; a group is a cyclopts App there."""
 
     name: str
-    target: str
     help: str
     examples: tuple[str, ...]
+    is_group: bool = False
+
+    @property
+    def target(self) -> str:
+        """Where it lives, as 'module:name'."""
+        return f"memlake.flows.cli.commands.{self.name}:{'app' if self.is_group else self.name}"
 
     @property
     def epilogue(self) -> str:
@@ -24,19 +29,16 @@ class Command:
 COMMANDS = (
     Command(
         "demo",
-        "memlake.flows.cli.commands.demo:demo",
         "The whole path on built-in transcripts: offline, in a minute.",
         ("memlake demo", "memlake demo --lake ./demo-lake --json"),
     ),
     Command(
         "ingest",
-        "memlake.flows.cli.commands.ingest:ingest",
         "Read transcripts into a lake and publish one snapshot.",
         ("memlake ingest chats.jsonl --corpus team", "memlake ingest 'exports/*.json' --corpus team --dry-run --json"),
     ),
     Command(
         "represent",
-        "memlake.flows.cli.commands.represent:represent",
         "Make further representations from the stored turns.",
         (
             "memlake represent turns sentences --corpus team",
@@ -46,13 +48,11 @@ COMMANDS = (
     ),
     Command(
         "embed",
-        "memlake.flows.cli.commands.embed:embed",
         "Embed the stored units.",
         ("memlake embed --corpus team", "memlake embed --corpus team --representations turns --embedder static"),
     ),
     Command(
         "link",
-        "memlake.flows.cli.commands.link:link",
         "Link stored units that are alike.",
         (
             "memlake link turns --corpus team",
@@ -62,13 +62,11 @@ COMMANDS = (
     ),
     Command(
         "search",
-        "memlake.flows.cli.commands.search:search",
         "Show what a plan retrieves for a text.",
         ("memlake search 'when does the lease end' --corpus team", "memlake search lease --corpus team --k 3 --json"),
     ),
     Command(
         "study",
-        "memlake.flows.cli.commands.study:app",
         "Measure representations on questions: plan, run, ls, show, compare, gate.",
         (
             "memlake study plan locomo-retrieval",
@@ -77,16 +75,15 @@ COMMANDS = (
             "memlake study compare RUN/chunks OTHER_RUN/chunks",
             "memlake study gate locomo-retrieval",
         ),
+        is_group=True,
     ),
     Command(
         "report",
-        "memlake.flows.cli.commands.report:report",
         "A run of a study as one page: figures, controls, every question.",
         ("memlake report RUN --out report.html", "memlake report RUN --json"),
     ),
     Command(
         "probes",
-        "memlake.flows.cli.commands.probes:probes",
         "Write synthetic conversations with planted facts and questions.",
         (
             "memlake probes ./probes --seed 7 --conversations 40 --turns 60 --fit 0.5 --split test",
@@ -95,7 +92,6 @@ COMMANDS = (
     ),
     Command(
         "sql",
-        "memlake.flows.cli.commands.sql:sql",
         "Ask in DuckDB SQL; every table is a view.",
         (
             "memlake sql 'select corpus, count(*) as turns from turns group by corpus'",
@@ -105,35 +101,32 @@ COMMANDS = (
     ),
     Command(
         "tables",
-        "memlake.flows.cli.commands.tables:app",
         "Look at the tables and check them: ls, show, verify.",
         ("memlake tables ls", "memlake tables show turns", "memlake tables verify"),
+        is_group=True,
     ),
     Command(
         "snapshots",
-        "memlake.flows.cli.commands.snapshots:app",
         "Versions of the lake: ls, diff, tag, restore.",
         (
             "memlake snapshots ls",
             "memlake snapshots tag before-cleaning",
             "memlake snapshots diff before-cleaning latest",
         ),
+        is_group=True,
     ),
     Command(
         "forget",
-        "memlake.flows.cli.commands.forget:forget",
         "Take a conversation out; ingest will not bring it back.",
         ("memlake forget C-17 --corpus team",),
     ),
     Command(
         "doctor",
-        "memlake.flows.cli.commands.doctor:doctor",
         "Versions, settings and their origins, the lake's state.",
         ("memlake doctor", "memlake doctor --lake ./lake --json"),
     ),
     Command(
         "completion",
-        "memlake.flows.cli.commands.completion:completion",
         "Print a completion script for a shell.",
         ("memlake completion bash > ~/.local/share/bash-completion/completions/memlake",),
     ),

@@ -42,8 +42,7 @@ def build() -> App:
         result_action="return_value",
     )
     for place, command in enumerate(COMMANDS):
-        is_group = command.target.endswith(":app")
-        extra = {} if is_group else {"help_epilogue": command.epilogue}
+        extra = {} if command.is_group else {"help_epilogue": command.epilogue}
         app.command(command.target, name=command.name, help=command.help, sort_key=place, **extra)
     return app
 

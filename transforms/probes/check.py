@@ -1,15 +1,14 @@
 """What has to hold of planted questions before anybody is scored by them."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from memlake.transforms.base.errors import MemlakeError
 from memlake.transforms.probes.conversation import FACT, ProbeQuestion, Probes
 from memlake.transforms.probes.template import filled
-from memlake.transforms.represent.by_rule.artifact_patterns import kinds_of
-from memlake.transforms.represent.by_rule.sentences import sentence_spans
 from memlake.transforms.text.content_tokens import content_tokens_of
 
-_MOST_TOLD = 5
+_MOST_SHOWN = 5
 
 
 def check(conversations: Sequence[Probes]) -> None:
@@ -19,7 +18,7 @@ def check(conversations: Sequence[Probes]) -> None:
         MemlakeError: they have one; which ones stands in the message.
     """
     if found := list(faults(conversations)):
-        shown = "; ".join(found[:_MOST_TOLD])
+        shown = "; ".join(found[:_MOST_SHOWN])
         raise MemlakeError(
             f"{len(found)} faults in {len(conversations)} conversations of probes: {shown}",
             hint="mend transforms/probes/templates, or choose another --seed",
@@ -36,15 +35,17 @@ def faults(conversations: Sequence[Probes]) -> Iterator[str]:
     yield from _twice("conversation", [conversation.conversation_id for conversation in conversations])
     turns = [turn.text for conversation in conversations for turn in conversation.turns]
     asked = [question for conversation in conversations for question in conversation.questions]
-    told = iter(_tokens(turns))
-    texts = iter(_tokens([question.text for question in asked]))
-    answers = iter(_tokens([filled(question.fact.template.answer, question.fact.values) for question in asked]))
-    needs = iter(_tokens([filled(question.fact.template.needs, question.fact.values) for question in asked]))
+    spoken = iter(content_tokens_in(turns))
+    texts = iter(content_tokens_in([question.text for question in asked]))
+    answers = iter(
+        content_tokens_in([filled(question.fact.template.answer, question.fact.values) for question in asked])
+    )
+    needs = iter(content_tokens_in([filled(question.fact.template.needs, question.fact.values) for question in asked]))
     for conversation in conversations:
         where = conversation.conversation_id
         yield from (f"{where}: {what}" for what in _twice("turn", [turn.turn_id for turn in conversation.turns]))
         yield from (f"{where}: {what}" for what in _twice("question", [q.question_id for q in conversation.questions]))
-        tokens = {turn.turn_id: next(told) for turn in conversation.turns}
+        tokens = {turn.turn_id: next(spoken) for turn in conversation.turns}
         planted = {turn.turn_id: turn.planted for turn in conversation.turns}
         for question in conversation.questions:
             found = [
@@ -74,37 +75,10 @@ def _about_answer(
         yield f"near misses {sorted(near)} are gold"
 
 
-def shape_faults(conversations: Sequence[Probes]) -> Iterator[str]:
-    """Facts that are not of the shape that they are said to be, judged by the patterns of artifacts_rules.
-
-    Of one that fits, the kept sentences of its gold turns hold all that is needed, the answer in a single one; of a
-    loose one, all kept sentences of both its turns together lack part of it.
-    """
-    for conversation in conversations:
-        texts = {turn.turn_id: turn.text for turn in conversation.turns}
-        for question in conversation.questions:
-            if question.answer is None:
-                continue
-            kept = _tokens([sentence for gold in question.evidence for sentence in kept_sentences(texts[gold])])
-            needs, answer = _tokens([filled(question.fact.template.needs, question.fact.values), question.answer])
-            holds = needs <= set().union(*kept)
-            in_one = question.fact.template.derived or any(answer <= tokens for tokens in kept)
-            if question.fits != (holds and in_one) or (
-                not question.fits and in_one and not question.fact.template.derived
-            ):
-                shape = "fits" if question.fits else "is loose"
-                yield f"{conversation.conversation_id} {question.fact.template.name}: {shape}, and holds={holds} in_one={in_one}"
-
-
-def kept_sentences(text: str) -> list[str]:
-    """The sentences of a turn that artifacts_rules makes units of."""
-    return [text[start:end] for start, end in sentence_spans(text) if kinds_of(text[start:end])]
-
-
-def _tokens(texts: Sequence[str]) -> list[set[str]]:
+def content_tokens_in(texts: Sequence[str]) -> list[set[str]]:
+    """The content tokens of each text."""
     return [set(tokens) for tokens in content_tokens_of(texts, distinct=True).to_pylist()]
 
 
 def _twice(what: str, ids: Sequence[str]) -> list[str]:
-    seen: set[str] = set()
-    return [f"{what} id {one!r} comes twice" for one in ids if one in seen or seen.add(one)]  # type: ignore[func-returns-value]
+    return [f"{what} id {name!r} comes twice" for name, times in Counter(ids).items() for _ in range(times - 1)]

@@ -97,7 +97,7 @@ def _planted(plan: ProbePlan, fit: float, dice: Dice) -> dict[int, tuple[str, tu
     )
     planted: dict[int, tuple[str, tuple[str, str]]] = {}
     for fact in plan.facts:
-        for place, exchange in enumerate(fact.told_at):
+        for place, exchange in enumerate(fact.stated_at):
             texts = (fact.template.fit[place],) if fact.draw < fit else fact.template.loose[place]
             first, second = (filled(text, fact.values) for text in (*texts, acks[exchange])[:2])
             planted[exchange] = FACT, (f"{leads[exchange]} {first}", second)
@@ -154,10 +154,10 @@ def _question(
 ) -> ProbeQuestion:
     fits = fact.draw < fit
     spans = []
-    for place, exchange in enumerate(fact.told_at):
+    for place, exchange in enumerate(fact.stated_at):
         texts = planted[exchange][1]
-        told = fact.template.fit[place] if fits else fact.template.loose[place][0]
-        spans.append((at[exchange, 0], len(texts[0]) - len(filled(told, fact.values)), len(texts[0])))
+        statement = fact.template.fit[place] if fits else fact.template.loose[place][0]
+        spans.append((at[exchange, 0], len(texts[0]) - len(filled(statement, fact.values)), len(texts[0])))
         if not fits:
             spans.append((at[exchange, 1], 0, len(texts[1])))
     return ProbeQuestion(

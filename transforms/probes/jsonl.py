@@ -10,9 +10,9 @@ def lines_of(conversations: Sequence[Probes]) -> str:
     """One line a conversation, each ended by a line break; the same probes give the same characters.
 
     What a question is made of stands in its attributes: `pair` is the same question at every fit, `fits` the shape of its
-    fact (null where none is told), `spans` what was planted as [turn_id, start, end] in code points of the turn.
+    fact (null where it is not stated), `spans` what was planted as [turn_id, start, end] in code points of the turn.
     """
-    return "".join(json.dumps(_line(one), ensure_ascii=False) + "\n" for one in conversations)
+    return "".join(json.dumps(_line(conversation), ensure_ascii=False) + "\n" for conversation in conversations)
 
 
 def _line(conversation: Probes) -> dict[str, object]:

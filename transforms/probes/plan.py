@@ -17,24 +17,24 @@ _SUBJECTS = {"cast": 10, "project": 8, "site": 6}
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact, or a trap: a question whose fact is not told.
+    """A fact, or a trap: a question whose fact is not stated.
 
     Attributes:
         draw: in [0, 1); the fact fits the schema where this is below the fit asked for.
-        told_at: the exchange of each statement; none of a trap.
+        stated_at: the exchange of each statement; none of a trap.
         near_at: the exchange of each near miss, by its kind.
     """
 
     template: Template
     values: dict[str, str]
     draw: float
-    told_at: tuple[int, ...]
+    stated_at: tuple[int, ...]
     near_at: dict[str, int]
 
     @property
     def is_trap(self) -> bool:
         """Whether its question has no answer."""
-        return not self.told_at
+        return not self.stated_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ def plan_of(seed: int, split: str, index: int, turns: int) -> ProbePlan:
     """
     dice = Dice("probes", seed, split, index)
     domain = DOMAINS[index % len(DOMAINS)]
-    known = dice.shuffled(templates(split, domain), "templates")
+    drawn = dice.shuffled(templates(split, domain), "templates")
     facts, traps = min(turns // _TURNS_A_FACT, _MOST_FACTS), min(max(turns // _TURNS_A_TRAP, 1), _MOST_TRAPS)
-    told = known[:facts]
+    stated = drawn[:facts]
     # An older value without a newer one would be an answer, so a trap needs another near miss.
-    traps_of = [template for template in known[facts:] if set(template.near) - {"older"}][:traps]
+    traps_of = [template for template in drawn[facts:] if set(template.near) - {"older"}][:traps]
     subjects = {pool: tuple(dice.shuffled(pools().subjects[pool], pool)[:most]) for pool, most in _SUBJECTS.items()}
     draw_values = _Values(dice, subjects)
     exchanges = (turns + 1) // 2
@@ -76,8 +76,8 @@ def plan_of(seed: int, split: str, index: int, turns: int) -> ProbePlan:
         turns=turns,
         exchanges=exchanges,
         facts=tuple(
-            _fact(template, draw_values.of(template), dice, places, is_trap=place >= len(told))
-            for place, template in enumerate([*told, *traps_of])
+            _fact(template, draw_values.of(template), dice, places, is_trap=place >= len(stated))
+            for place, template in enumerate([*stated, *traps_of])
         ),
     )
 
@@ -86,9 +86,9 @@ def _fact(template: Template, values: dict[str, str], dice: Dice, places: Iterat
     draw = dice.number("fit", template.name)
     kinds = [kind for kind in template.near if not (is_trap and kind == "older")]
     free = [kind for kind in kinds if kind != "older"]
-    # What was so before is told before; the statements of a fact come in either order.
-    told = () if is_trap else template.fit
-    in_order = sorted(next(places) for _ in range(len(told) + ("older" in kinds)))
+    # What was so before is said before; the statements of a fact come in either order.
+    statements = () if is_trap else template.fit
+    in_order = sorted(next(places) for _ in range(len(statements) + ("older" in kinds)))
     near_at = {"older": in_order.pop(0)} if "older" in kinds else {}
     if dice.number("order", template.name) < 0.5:
         in_order.reverse()

@@ -54,12 +54,12 @@ def _note_empty(rows: "Sequence[Mapping[str, Any]]") -> None:
     if not rows:
         return
     worst = sorted(rows, key=lambda row: -row["empty"] / row["contexts"])[:3]
-    told = "; ".join(
+    shown = "; ".join(
         f"{row['empty']:,} of {row['contexts']:,} of {row['corpus']}/{row['cell']} at {row['cutoff']:,} tokens"
         for row in worst
     )
     more = f"; and {len(rows) - 3} more cells and budgets" if len(rows) > 3 else ""
-    output.say(f"empty contexts, whose first unit is longer than the budget, or which found none: {told}{more}")
+    output.say(f"empty contexts, whose first unit is longer than the budget, or which found none: {shown}{more}")
 
 
 def _tell(made: "Mapping[str, Any]") -> None:
@@ -150,9 +150,9 @@ def compare(
     output.say(f"a: {a} (read from {found['a']['read_snapshot_id']})")
     output.say(f"b: {b} (read from {found['b']['read_snapshot_id']})")
     for pair in found["settings"]:
-        for name, (one, other) in pair["differ"].items():
+        for name, (value_a, value_b) in pair["differ"].items():
             output.say(
-                f"{pair['cell_a']} and {pair['cell_b']} differ in {name}: {json.dumps(one)} against {json.dumps(other)}"
+                f"{pair['cell_a']} and {pair['cell_b']} differ in {name}: {json.dumps(value_a)} against {json.dumps(value_b)}"
             )
     columns = (
         "corpus",

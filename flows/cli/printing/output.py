@@ -3,14 +3,16 @@
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from typing import TextIO
 
-from memlake.flows.cli.printing.plain import printable
 from memlake.transforms.base.errors import MemlakeError
 from memlake.transforms.base.jsonable import jsonable
 
+# C0 and C1 controls move cursors and colour terminals; the bidirectional ones reorder what a reader sees.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _document: TextIO | None = None  # the real stdout while --json keeps everything else off it
 
 
@@ -47,6 +49,11 @@ def document_with_error(value: Mapping[str, object], error: MemlakeError) -> int
     """Print the document of work that was finished and still failed, with the error in it; the exit code to end with."""
     document({**value, "error": {"code": error.code, "message": error.message, "hint": error.hint}})
     return error.exit_code
+
+
+def printable(text: str) -> str:
+    """The text on one line, each control sign shown as its code, so that data cannot steer a terminal."""
+    return _CONTROL.sub(lambda sign: "\u21b5" if sign[0] == "\n" else f"\\x{ord(sign[0]):02x}", text)
 
 
 def say(text: str = "") -> None:

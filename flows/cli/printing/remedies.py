@@ -63,14 +63,14 @@ def _model_flags(name: str, lake: str) -> str:
 
 
 def _link_flags(representation: str, relation: str, corpus: str, lake: str) -> str:
-    """How `memlake link` was last told to make some links, as flags: the journal of runs knows."""
+    """How `memlake link` made some links last, as flags: the journal of runs knows."""
     runs = open_lake(lake).open_table(RUNS).to_pyarrow_table(columns=["flow", "event", "logged_at", "settings"])
     found = ""
     for row in runs.sort_by("logged_at").to_pylist():
-        told = json.loads(row["settings"]) if row["flow"] == "link" and row["event"] == "ended" else {}
-        links = told.get("links", {})
-        if links.get("relation") == relation and told["corpus"] == corpus and representation in told["names"]:
-            flags = {**links, "embedder": told["embedder"]}
+        given = json.loads(row["settings"]) if row["flow"] == "link" and row["event"] == "ended" else {}
+        links = given.get("links", {})
+        if links.get("relation") == relation and given["corpus"] == corpus and representation in given["names"]:
+            flags = {**links, "embedder": given["embedder"]}
             found = "".join(
                 f" --{key.replace('_', '-')} {shlex.quote(str(value))}"
                 for key, value in flags.items()

@@ -21,9 +21,9 @@ def priced(made: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         output.document(made)
         return
-    for one in made["representations"]:
-        output.say(f"{one['representation']} by {one['model']}: {one['conversations']:,} conversations lack it")
-        _asked(one)
+    for row in made["representations"]:
+        output.say(f"{row['representation']} by {row['model']}: {row['conversations']:,} conversations lack it")
+        _asked(row)
     _notes(made["representations"])
 
 
@@ -35,40 +35,37 @@ def study_priced(made: Mapping[str, Any], *, as_json: bool) -> None:
     output.say(
         f"{made['study']}: {made['questions']:,} questions in {made['cells']} cells on {', '.join(made['corpora'])}"
     )
-    for one in made["representations"]:
-        name = f"{one['representation']} of {one['corpus']}"
-        if one["state"] == "stored":
-            output.say(f"{name}: stored")
-            continue
-        output.say(f"{name}: {one['state']}, {one['conversations']:,} conversations: {one['next']}")
-        if "calls" in one:
-            _asked(one)
+    for row in made["representations"]:
+        lacking = "" if row["state"] == "stored" else f", {row['conversations']:,} conversations: {row['next']}"
+        output.say(f"{row['representation']} of {row['corpus']}: {row['state']}{lacking}")
+        _asked(row)
     if embedding := made["embedding"]:
         output.say(f"embedding by {embedding['model']}")
         _asked(embedding)
-    for one in made["answering"]:
-        output.say(f"{one['what']} on {one['corpus']}" if "corpus" in one else f"{one['what']}: {one['state']}")
-        if "calls" in one:
-            _asked(one)
-    _notes([one for one in (*made["representations"], embedding, *made["answering"]) if one and "note" in one])
+    for row in made["answering"]:
+        output.say(f"{row['what']} on {row['corpus']}" if "corpus" in row else f"{row['what']}: {row['state']}")
+        _asked(row)
+    _notes([*made["representations"], *([embedding] if embedding else []), *made["answering"]])
     output.say(f"in all: {made['calls']:,} calls, {_dollars(made['price_low'], made['price_high'])}")
 
 
-def _asked(one: Mapping[str, Any]) -> None:
-    cached = f"{one['cached']:,} that the cache answers"
-    texts = f", {one['texts']:,} texts" if "texts" in one else ""
-    output.say(f"  calls       {one['calls']:,}{texts} (and {cached})")
-    output.say(f"  tokens in   {one['tokens_in']:,} by {one['tokeniser']}")
-    if "tokens_out_low" in one:
-        output.say(f"  tokens out  {one['tokens_out_low']:,} to {one['tokens_out_high']:,}")
-    output.say(f"  price       {_dollars(one['price_low'], one['price_high'])}")
-    for model in one["unpriced"]:
+def _asked(row: Mapping[str, Any]) -> None:
+    """What would be asked for a row, where anything would."""
+    if "calls" not in row:
+        return
+    texts = f", {row['texts']:,} texts" if "texts" in row else ""
+    output.say(f"  calls       {row['calls']:,}{texts} (and {row['cached']:,} that the cache answers)")
+    output.say(f"  tokens in   {row['tokens_in']:,} by {row['tokeniser']}")
+    if "tokens_out_low" in row:
+        output.say(f"  tokens out  {row['tokens_out_low']:,} to {row['tokens_out_high']:,}")
+    output.say(f"  price       {_dollars(row['price_low'], row['price_high'])}")
+    for model in row["unpriced"]:
         output.say(f"  {model} has no price: give one with --prices FILE, 0 for a model of your own")
 
 
 def _notes(rows: Sequence[Mapping[str, Any]]) -> None:
     """What the numbers mean, each note once."""
-    for note in dict.fromkeys(one["note"] for one in rows):
+    for note in dict.fromkeys(row["note"] for row in rows if "note" in row):
         output.say(note)
 
 

@@ -28,7 +28,7 @@ def commands() -> list[str]:
     found = []
     for command in COMMANDS:
         part = app[command.name]
-        inner = [name for name in part if not name.startswith("-")] if command.target.endswith(":app") else []
+        inner = [name for name in part if not name.startswith("-")] if command.is_group else []
         found += [f"{command.name} {name}" for name in inner] or [command.name]
     return found
 

@@ -54,7 +54,7 @@ def test_every_option_of_a_command_that_is_a_setting_says_its_help_and_its_defau
     seen = set()
     for command in COMMANDS:
         part = app[command.name]
-        group = command.target.endswith(":app")
+        group = command.is_group
         inner = [part[name] for name in part if not name.startswith("-")] if group else [part]
         for argument in (argument for one in inner for argument in one.assemble_argument_collection()):
             name = argument.name.removeprefix("--").replace("-", "_")

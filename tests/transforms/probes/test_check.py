@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from probe_shapes import shape_faults
 
 from memlake.transforms.base.errors import MemlakeError
-from memlake.transforms.probes.check import check, faults, shape_faults
+from memlake.transforms.probes.check import check, faults
 from memlake.transforms.probes.conversation import ProbeQuestion, Probes, conversation_of
 from memlake.transforms.probes.plan import plan_of
 

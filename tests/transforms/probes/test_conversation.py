@@ -5,8 +5,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from probe_shapes import shape_faults
 
-from memlake.transforms.probes.check import faults, shape_faults
+from memlake.transforms.probes.check import faults
 from memlake.transforms.probes.conversation import FACT, Probes, conversation_of, tag_of
 from memlake.transforms.probes.plan import MIN_TURNS, ProbePlan, plan_of
 from memlake.transforms.probes.template import CATEGORIES, SPLITS, UNANSWERABLE

@@ -1,8 +1,8 @@
 """Filler talk: some of it lands in the artifact store, and none of it answers a question."""
 
 import pytest
+from probe_shapes import kept_sentences
 
-from memlake.transforms.probes.check import kept_sentences
 from memlake.transforms.probes.conversation import FILLER, conversation_of
 from memlake.transforms.probes.plan import plan_of
 from memlake.transforms.probes.template import DOMAINS, fillers, pools

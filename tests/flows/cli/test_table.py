@@ -1,4 +1,5 @@
-from memlake.flows.cli.printing.plain import aligned, cell, printable
+from memlake.flows.cli.printing.output import printable
+from memlake.flows.cli.printing.table import aligned, cell
 
 
 def test_control_signs_are_shown_not_sent_to_the_terminal():
