@@ -61,18 +61,18 @@ def run(tokens: Sequence[str]) -> int:
             return code if isinstance(code, int) else 0
         except MemlakeError as error:
             if interrupted.is_set():
-                return _interrupted(as_json=as_json)
-            if as_json and isinstance(error, GateError | TooManyDeadLettersError) and error.document is not None:
-                return output.document_with_error(error.document, error)
-            output.fail(error.code, error.message, error.hint, as_json=as_json)
+                return _interrupted()
+            done = error.document if isinstance(error, GateError | TooManyDeadLettersError) else None
+            if done is None or not output.document_with_error(done, error):
+                output.fail(error.code, error.message, error.hint)
             return error.exit_code
         except CycloptsError as error:
             chain = " ".join(error.command_chain or ())
             hint = f"memlake {chain} --help" if chain else "memlake --help"
-            output.fail("usage", str(error), hint, as_json=as_json)
+            output.fail("usage", str(error), hint)
             return EXIT_USAGE
         except KeyboardInterrupt:
-            return _interrupted(as_json=as_json)
+            return _interrupted()
         except BrokenPipeError:
             output.close_quietly()  # the reader of our output has seen enough: `memlake sql ... | head`
             return 0
@@ -83,10 +83,10 @@ def run(tokens: Sequence[str]) -> int:
             return 0
         except Exception as error:
             if interrupted.is_set():  # Beam, DuckDB and Lance each wrap an interrupt in an error of their own
-                return _interrupted(as_json=as_json)
+                return _interrupted()
             if os.environ.get("MEMLAKE_TRACEBACK"):
                 raise
-            output.fail(*output.describe(error), as_json=as_json)
+            output.fail(*output.describe(error))
             return EXIT_FAILED
 
 
@@ -103,8 +103,8 @@ def _note_interrupts() -> threading.Event:
     return interrupted
 
 
-def _interrupted(*, as_json: bool) -> int:
-    output.fail("interrupted", "interrupted; nothing half-done was published", "run it again", as_json=as_json)
+def _interrupted() -> int:
+    output.fail("interrupted", "interrupted; nothing half-done was published", "run it again")
     return EXIT_INTERRUPTED
 
 

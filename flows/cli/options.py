@@ -16,19 +16,26 @@ from memlake.transforms.base.setting import Argument, Declared, Option, Setting,
 if TYPE_CHECKING:
     from memlake.transforms.lake.storage.lake import Lake
 
-S = TypeVar("S")
 R = TypeVar("R")
 
-AsJson = Annotated[
-    bool,
-    Parameter(name="--json", negative="", show_default=False, help="Print one JSON document on stdout, nothing else."),
-]
+# Of every command; which of the two is printed is known before the command starts, since errors are printed so too.
+_JSON = inspect.Parameter(
+    "as_json",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool,
+        Parameter(
+            name="--json", negative="", show_default=False, help="Print one JSON document on stdout, nothing else."
+        ),
+    ],
+)
 
 
 def configured(command: Callable[..., R]) -> Callable[..., R]:
     """Let a command take what its settings declare, and hand it the settings with every layer of the configuration.
 
-    A parameter of the command that is a dataclass of marked fields is replaced by these, where it stands; one that is a
+    --json is every command's. A parameter of the command that is a dataclass of marked fields is replaced by these, where it stands; one that is a
     Configuration gets all values with where they come from.
     """
     signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
@@ -40,6 +47,7 @@ def configured(command: Callable[..., R]) -> Callable[..., R]:
             parameters += [_parameter(part) for part in declared(kinds[name]) if part.mark.flag is not None]
         elif hints[name] is not Configuration:
             parameters.append(parameter.replace(annotation=_own(hints[name])))
+    parameters.append(_JSON)
     parameters.sort(key=lambda parameter: (parameter.kind, parameter.default is not parameter.empty))
     shown = signature.replace(parameters=parameters)
 
@@ -69,15 +77,6 @@ def open_for_reading(settings: LakeSettings) -> "Lake":
     from memlake.transforms.lake.storage.lake import open_lake
 
     return open_lake(settings.lake)
-
-
-def run(function: Callable[[S], R], chosen: S, *, name: str, prefect: bool | None, quiet: bool = False) -> R:
-    """Run a flow in line or through Prefect: True and False hold whatever is configured, None means where an API is."""
-    if prefect is False:
-        return function(chosen)
-    from memlake.flows.run.adapter import run_flow
-
-    return run_flow(function, chosen, name=name, prefect=prefect, quiet=quiet)
 
 
 def _is_settings(hint: Any) -> bool:

@@ -86,7 +86,7 @@ def step(function: Callable[P, R], *, name: str, retries: int = 0) -> Callable[P
 
 
 def publish_artifact(
-    key: str, *, rows: Sequence[Mapping[str, object]] | None = None, markdown: str | None = None, description: str = ""
+    key: str, *, rows: Sequence[Mapping[str, object]] | None = None, markdown: str | None = None
 ) -> None:
     """Show a table, a text or both beside the Prefect run under a stable lower-kebab key; do nothing in line."""
     if not in_prefect_run():
@@ -95,10 +95,10 @@ def publish_artifact(
 
     if rows is not None:
         table = [dict(row) for row in rows]
-        create_table_artifact(table, key=key, description=description or None, _sync=True)  # type: ignore[call-arg]
+        create_table_artifact(table, key=key, _sync=True)  # type: ignore[call-arg]
     if markdown is not None:
         text_key = key if rows is None else f"{key}-text"
-        create_markdown_artifact(markdown, key=text_key, description=description or None, _sync=True)  # type: ignore[call-arg]
+        create_markdown_artifact(markdown, key=text_key, _sync=True)  # type: ignore[call-arg]
 
 
 def in_prefect_run() -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from memlake.flows.cli.options import AsJson, configured, run
+from memlake.flows.cli.options import configured
 from memlake.flows.cli.printing import output, table
 from memlake.flows.run.settings import DemoSettings
 from memlake.transforms.evaluate.demo_findings import CORPUS, REPORT, SUMMARY
@@ -27,16 +27,14 @@ def demo(
         bool,
         Parameter(negative="--no-prefect", help="Run as a Prefect flow; without, in line and some ten seconds faster."),
     ] = True,
-    as_json: AsJson = False,
 ) -> None:
     """Ingest the built-in transcripts, store them in three ways, ask 100 questions, and show what each way kept."""
     from memlake.flows.demo import demo as flow
+    from memlake.flows.run.adapter import run_flow
 
     chosen = replace(settings, lake=settings.lake or tempfile.mkdtemp(prefix="memlake-demo-"))
-    made = run(flow, chosen, name="demo", prefect=prefect, quiet=settings.quiet)
-    if as_json:
-        output.document(made)
-    elif not settings.quiet:
+    made = run_flow(flow, chosen, name="demo", prefect=prefect, quiet=settings.quiet)
+    if not output.document(made) and not settings.quiet:
         _tell(made)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from memlake.flows.cli.options import AsJson, configured
+from memlake.flows.cli.options import configured
 from memlake.flows.cli.printing import output, table
 from memlake.flows.run.config import Configuration
 from memlake.flows.run.settings import LakeSettings
@@ -13,14 +13,12 @@ def doctor(
     lake: LakeSettings,  # noqa: ARG001 - the option; its value is in the configuration
     *,
     configuration: Configuration,
-    as_json: AsJson = False,
 ) -> None:
     """Print versions, settings with their origins, tools, the lake's state, and what is wrong."""
     from memlake.flows.run.doctor import check
 
     found = check(configuration)
-    if as_json:
-        output.document(asdict(found))
+    if output.document(asdict(found)):
         return
     for title, facts in (
         ("Versions", found.versions),

@@ -1,20 +1,17 @@
 """`memlake forget`: a conversation out of every table."""
 
-from memlake.flows.cli.options import AsJson, configured
+from memlake.flows.cli.options import configured
 from memlake.flows.cli.printing import output, table
 from memlake.flows.run.settings import ForgetSettings, Quiet
 
 
 @configured
-def forget(settings: ForgetSettings, *, as_json: AsJson = False, quiet: Quiet = False) -> None:
+def forget(settings: ForgetSettings, *, quiet: Quiet = False) -> None:
     """Publish a snapshot without a conversation, which no later ingest brings back; older snapshots still hold it."""
     from memlake.flows.forget import forget as flow
 
     made = flow(settings)
-    if as_json:
-        output.document(made)
-        return
-    if quiet:
+    if output.document(made) or quiet:
         return
     removed = made["removed"]
     assert isinstance(removed, dict)

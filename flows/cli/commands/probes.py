@@ -2,13 +2,13 @@
 
 import shlex
 
-from memlake.flows.cli.options import AsJson, configured
+from memlake.flows.cli.options import configured
 from memlake.flows.cli.printing import output, table
 from memlake.flows.run.settings import ProbesSettings, Quiet
 
 
 @configured
-def probes(settings: ProbesSettings, *, as_json: AsJson = False, quiet: Quiet = False) -> None:
+def probes(settings: ProbesSettings, *, quiet: Quiet = False) -> None:
     """Write conversations with planted facts, near misses and questions, a file for each fit.
 
     A greater fit tells some of the same facts in the schema's shape; every other turn and every question stays.
@@ -16,10 +16,7 @@ def probes(settings: ProbesSettings, *, as_json: AsJson = False, quiet: Quiet = 
     from memlake.flows.probes import probes as flow
 
     made = flow(settings)
-    if as_json:
-        output.document(made)
-        return
-    if quiet:
+    if output.document(made) or quiet:
         return
     files = made["files"]
     assert isinstance(files, list)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from memlake.flows.cli.options import AsJson, configured
+from memlake.flows.cli.options import configured
 from memlake.flows.cli.printing import output
 from memlake.flows.run.settings import Quiet, ReadSettings
 
@@ -24,13 +24,12 @@ def report(
         Parameter(help="How many questions the browser keeps, those on which cells differ first (default all)."),
     ] = None,
     read: ReadSettings,
-    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a run's report: figures with intervals, losses, costs, controls, and a browser of what each memory lost."""
     from memlake.transforms.base.errors import UsageError
 
-    if out is None and not as_json:
+    if out is None and not output.as_json():
         raise UsageError("one of --out and --json is needed, none was given", hint="memlake report --out report.html")
     from memlake.flows.report import SUFFIXES, make_report, write_report
     from memlake.transforms.base.out_file import check_out
@@ -46,5 +45,4 @@ def report(
             output.note(
                 "a page of this size opens slowly on a phone: --questions 200 keeps the most telling ones", quiet=quiet
             )
-    if as_json:
-        output.document(made)
+    output.document(made)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from memlake.flows.cli.options import AsJson, configured, run
+from memlake.flows.cli.options import configured
 from memlake.flows.cli.printing import summaries
 from memlake.flows.run.settings import PrefectSettings, RepresentSettings
 
@@ -20,7 +20,6 @@ def represent(
             name="--plan", negative="", show_default=False, help="Say what it would call and cost; call nothing."
         ),
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Make representations from stored turns, embed them, publish one snapshot.
 
@@ -30,9 +29,10 @@ def represent(
     """
     from memlake.flows.represent import price_represent
     from memlake.flows.represent import represent as flow
+    from memlake.flows.run.adapter import run_flow
 
     if plan:
-        summaries.priced(price_represent(settings), as_json=as_json)
+        summaries.priced(price_represent(settings))
         return
-    made = run(flow, settings, name="represent", prefect=where.prefect, quiet=settings.quiet)
-    summaries.landed(made, settings, as_json=as_json)
+    made = run_flow(flow, settings, name="represent", prefect=where.prefect, quiet=settings.quiet)
+    summaries.landed(made, settings)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from memlake.flows.cli.options import AsJson, configured
+from memlake.flows.cli.options import configured
 from memlake.flows.cli.printing import output, table
 from memlake.flows.run.settings import Corpus, EmbedderSettings, ReadSettings
 from memlake.transforms.llm.settings import ModelSettings
@@ -26,7 +26,6 @@ def search(
     k: Annotated[int, Parameter(help="How many units.")] = 5,
     models: ModelSettings,
     read: ReadSettings,
-    as_json: AsJson = False,
 ) -> None:
     """Rank the units of a corpus, or of one conversation, for a text."""
     from memlake.transforms.evaluate.search import SearchSettings
@@ -51,8 +50,7 @@ def search(
             f"{found.without_units:,} of {found.conversations:,} conversations of corpus={corpus} have no units of "
             f"representation={representation}, and were not searched"
         )
-    if as_json:
-        output.document(found.rows)
+    if output.document(found.rows):
         return
     shown = ("rank", "score", "dense", "lexical", "conversation_id", "show_text")
     table.show_rows([{name: row[name] for name in shown} for row in found.rows], max_cell=SHOWN_CHARS)

@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from memlake.flows.cli.catalogue import epilogue
-from memlake.flows.cli.options import AsJson, configured, open_for_reading
+from memlake.flows.cli.options import configured, open_for_reading
 from memlake.flows.cli.printing import output, table
 from memlake.flows.run.settings import LakeSettings, Quiet, WriteSettings
 
@@ -16,13 +16,12 @@ Snapshot = Annotated[str, Parameter(help="latest, an id, or a tag.")]
 
 @app.command(name="ls")
 @configured
-def ls(lake: LakeSettings, *, as_json: AsJson = False) -> None:
+def ls(lake: LakeSettings) -> None:
     """List the snapshots, oldest first, with their tags."""
     from memlake.transforms.lake.query.inventory import snapshots_of
 
     rows = snapshots_of(open_for_reading(lake))
-    if as_json:
-        output.document(rows)
+    if output.document(rows):
         return
     if not rows:
         output.say("no snapshot yet: memlake ingest SOURCE --corpus NAME publishes the first")
@@ -32,13 +31,12 @@ def ls(lake: LakeSettings, *, as_json: AsJson = False) -> None:
 
 @app.command(name="diff")
 @configured
-def diff(old: Snapshot, new: Snapshot = "latest", /, *, lake: LakeSettings, as_json: AsJson = False) -> None:
+def diff(old: Snapshot, new: Snapshot = "latest", /, *, lake: LakeSettings) -> None:
     """Say what changed from one snapshot to another: rows by table, and conversation parts."""
     from memlake.transforms.lake.query.inventory import difference
 
     found = difference(open_for_reading(lake), old, new)
-    if as_json:
-        output.document(found)
+    if output.document(found):
         return
     output.say(f"from {found['old']} to {found['new']}")
     if not found["tables"]:
@@ -58,15 +56,12 @@ def tag(
     /,
     *,
     write: WriteSettings,
-    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Give a snapshot a name that every --at accepts, and that clean-up spares."""
     tagged = open_for_reading(write).tag(name, snapshot, lock_timeout_s=write.lock_timeout_s)
-    if as_json:
-        output.document({"tag": name, "snapshot_id": tagged.snapshot_id})
-        return
-    output.note(f"{name} names snapshot {tagged.snapshot_id}", quiet=quiet)
+    if not output.document({"tag": name, "snapshot_id": tagged.snapshot_id}):
+        output.note(f"{name} names snapshot {tagged.snapshot_id}", quiet=quiet)
 
 
 @app.command(name="restore")
@@ -76,7 +71,6 @@ def restore(
     /,
     *,
     write: WriteSettings,
-    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Publish an earlier snapshot's tables as a new snapshot; nothing is deleted, so it can be undone alike."""
@@ -87,8 +81,6 @@ def restore(
     opened = open_for_reading(write)
     restored = opened.snapshot(snapshot)
     made = publish_again(opened, snapshot, run_id=secrets.token_hex(8), lock_timeout_s=write.lock_timeout_s)
-    if as_json:
-        document = {"snapshot_id": made.snapshot_id, "base_snapshot_id": made.base_snapshot_id}
-        output.document({**document, "restored_snapshot_id": restored.snapshot_id})
-        return
-    output.note(f"snapshot {made.snapshot_id} holds the tables of {restored.snapshot_id}", quiet=quiet)
+    document = {"snapshot_id": made.snapshot_id, "base_snapshot_id": made.base_snapshot_id}
+    if not output.document({**document, "restored_snapshot_id": restored.snapshot_id}):
+        output.note(f"snapshot {made.snapshot_id} holds the tables of {restored.snapshot_id}", quiet=quiet)

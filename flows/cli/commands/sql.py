@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from memlake.flows.cli.options import AsJson, configured
+from memlake.flows.cli.options import configured
 from memlake.flows.cli.printing import output, table
 from memlake.flows.run.settings import DuckDBSettings, Quiet, ReadSettings
 
@@ -33,7 +33,6 @@ def sql(
     out: Annotated[Path | None, Parameter(help="Write to this file instead: .csv, .parquet or .json.")] = None,
     read: ReadSettings,
     duckdb: DuckDBSettings,
-    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Run one reading statement and print its rows."""
@@ -43,9 +42,7 @@ def sql(
     from memlake.transforms.lake.storage.lake import open_lake
 
     if reports:
-        if as_json:
-            output.document(queries.reports())
-        else:
+        if not output.document(queries.reports()):
             _tell_reports(queries.reports())
         return
     text = queries.find(query, file)
@@ -56,14 +53,12 @@ def sql(
     if out is not None:
         rows = queries.write(opened, text, values, out)
         _note_nothing(text if file else "", rows, quiet=quiet)
-        if as_json:
-            output.document({"out": str(out), "rows": rows})
-        else:
+        if not output.document({"out": str(out), "rows": rows}):
             output.note(f"{rows:,} rows in {out}", quiet=quiet)
         return
     found = queries.fetch(opened, text, values)
     _note_nothing(text if file else "", found.num_rows, quiet=quiet)
-    if as_json:
+    if output.as_json():
         output.document(found.to_pylist(maps_as_pydicts="lossy"))
         return
     shown = found.slice(0, MAX_ROWS) if table.on_terminal() else found

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from memlake.flows.cli.catalogue import epilogue
-from memlake.flows.cli.options import AsJson, configured, run
+from memlake.flows.cli.options import configured
 from memlake.flows.cli.printing import output, table
 from memlake.flows.run.settings import PrefectSettings, ReadSettings, StudyChoice, StudyName, StudySettings
 
@@ -18,26 +18,25 @@ app = App(name="study", help_epilogue=epilogue("study"))
 
 @app.command(name="run")
 @configured
-def run_one(settings: StudySettings, where: PrefectSettings, *, as_json: AsJson = False) -> None:
+def run_one(settings: StudySettings, where: PrefectSettings) -> None:
     """Search every cell of a study, let its readers answer and its judges judge, score it all, publish a snapshot."""
+    from memlake.flows.run.adapter import run_flow
     from memlake.flows.study import run_study
 
-    made = run(run_study, settings, name="study", prefect=where.prefect, quiet=settings.quiet)
+    made = run_flow(run_study, settings, name="study", prefect=where.prefect, quiet=settings.quiet)
     _note_forgotten(made, quiet=settings.quiet)
-    if as_json:
-        output.document(made)
-    elif not settings.quiet:
+    if not output.document(made) and not settings.quiet:
         _tell(made)
 
 
 @app.command(name="plan")
 @configured
-def plan(settings: StudyChoice, *, as_json: AsJson = False) -> None:
+def plan(settings: StudyChoice) -> None:
     """Say what a study still lacks in this lake, what models would be asked for it, and what that would cost."""
     from memlake.flows.cli.printing import summaries
     from memlake.flows.study import price_study
 
-    summaries.study_priced(price_study(settings), as_json=as_json)
+    summaries.study_priced(price_study(settings))
 
 
 def _note_forgotten(made: "Mapping[str, Any]", *, quiet: bool) -> None:
@@ -80,13 +79,12 @@ def _tell(made: "Mapping[str, Any]") -> None:
 
 @app.command(name="ls")
 @configured
-def ls(read: ReadSettings, *, as_json: AsJson = False) -> None:
+def ls(read: ReadSettings) -> None:
     """List the studies that come with memlake, and the runs of studies that the lake holds."""
     from memlake.transforms.evaluate.runs import known_studies, runs_of
 
     studies, runs = known_studies(), runs_of(read.lake, read.at)
-    if as_json:
-        output.document({"studies": studies, "runs": runs})
+    if output.document({"studies": studies, "runs": runs}):
         return
     table.show_rows(studies, title="Studies")
     if runs:
@@ -102,14 +100,12 @@ def show(
     *,
     by: Annotated[str | None, Parameter(help="category splits every mean by the questions' category.")] = None,
     read: ReadSettings,
-    as_json: AsJson = False,
 ) -> None:
     """Show a run's means: answers that survive and evidence found, by cell and budget, with n and what was excluded."""
     from memlake.transforms.evaluate.runs import excluded_of, layout, means
 
     found = means(read.lake, read.at, run_id, by=by)
-    if as_json:
-        output.document(found)
+    if output.document(found):
         return
     output.say(f"{found['study']} on {', '.join(found['corpora'])}, run {found['run_id']}")
     for title, rows in layout(found):
@@ -138,14 +134,12 @@ def compare(
     *,
     metric: Annotated[str | None, Parameter(help="Only this metric (default: every one that both have).")] = None,
     read: ReadSettings,
-    as_json: AsJson = False,
 ) -> None:
     """Compare two runs, or cells of them, question by question: differences with intervals and tests."""
     from memlake.transforms.evaluate.compare import compare_runs
 
     found: dict[str, Any] = compare_runs(read.lake, read.at, a, b, metric=metric)
-    if as_json:
-        output.document(found)
+    if output.document(found):
         return
     output.say(f"a: {a} (read from {found['a']['read_snapshot_id']})")
     output.say(f"b: {b} (read from {found['b']['read_snapshot_id']})")
@@ -185,7 +179,6 @@ def gate(
     *,
     run_id: Annotated[str | None, Parameter(name="--run", help="The run (default: the study's latest).")] = None,
     read: ReadSettings,
-    as_json: AsJson = False,
 ) -> None:
     """Hold a study's run against the numbers that the study states; exit code 4 when one left its tolerance."""
     from memlake.transforms.base.errors import GateError
@@ -194,12 +187,10 @@ def gate(
     try:
         made: dict[str, Any] = gate_study(read.lake, read.at, study, run_id=run_id)
     except GateError as error:
-        if not as_json:
+        if not output.as_json():
             _show_gates(error.document or {})
         raise
-    if as_json:
-        output.document(made)
-    else:
+    if not output.document(made):
         _show_gates(made)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from memlake.flows.cli.catalogue import epilogue
-from memlake.flows.cli.options import AsJson, configured, open_for_reading
+from memlake.flows.cli.options import configured, open_for_reading
 from memlake.flows.cli.printing import output, table
 from memlake.flows.run.settings import Quiet, ReadSettings
 from memlake.transforms.base.errors import AuditError
@@ -16,13 +16,12 @@ SAMPLE_ROWS, SAMPLE_CELL = 5, 60
 
 @app.command(name="ls")
 @configured
-def ls(read: ReadSettings, *, as_json: AsJson = False) -> None:
+def ls(read: ReadSettings) -> None:
     """List the tables at a snapshot: kind, rows, pinned version, and what one row is."""
     from memlake.transforms.lake.query.inventory import tables_of
 
     rows = tables_of(open_for_reading(read), read.at)
-    if as_json:
-        output.document(rows)
+    if output.document(rows):
         return
     table.show_rows(rows)
 
@@ -35,14 +34,12 @@ def show(
     *,
     rows: Annotated[int, Parameter(help="How many rows to show.")] = SAMPLE_ROWS,
     read: ReadSettings,
-    as_json: AsJson = False,
 ) -> None:
     """Describe a table: grain, key, columns with their meaning, and its first rows."""
     from memlake.transforms.lake.query.inventory import describe
 
     about = describe(open_for_reading(read), read.at, name, rows=rows)
-    if as_json:
-        output.document(about)
+    if output.document(about):
         return
     output.say(f"{about['table']}: one row is {about['grain']}; key: {', '.join(about['key'])}; {about['rows']:,} rows")
     output.say()
@@ -54,7 +51,7 @@ def show(
 
 @app.command(name="verify")
 @configured
-def verify(read: ReadSettings, *, as_json: AsJson = False, quiet: Quiet = False) -> int:
+def verify(read: ReadSettings, *, quiet: Quiet = False) -> int:
     """Check every stored row: keys are unique, transcripts can be rebuilt from chunks, vectors fit their units.
 
     Ends with exit code 4 when an audit finds offending rows.
@@ -68,12 +65,10 @@ def verify(read: ReadSettings, *, as_json: AsJson = False, quiet: Quiet = False)
             "; ".join(f"{finding['audit']}: {finding['rows']} offending rows" for finding in failed),
             hint="memlake snapshots ls shows earlier versions; memlake snapshots restore goes back to one",
         )
-        if as_json:
-            return output.document_with_error({"audits": findings}, error)
+        if output.document_with_error({"audits": findings}, error):
+            return error.exit_code
         table.show_rows(findings)
         raise error
-    if as_json:
-        output.document({"audits": findings})
-    elif not quiet:
+    if not output.document({"audits": findings}) and not quiet:
         table.show_rows(findings)
     return 0

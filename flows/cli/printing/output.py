@@ -37,18 +37,27 @@ def stdout_for(*, as_json: bool) -> Iterator[None]:
             os.dup2(real.fileno(), 1)
 
 
-def document(value: object) -> None:
-    """Print the one document of --json: NaN is null, times are ISO 8601, text is UTF-8."""
-    stream = _document or sys.stdout
-    json.dump(jsonable(value), stream, ensure_ascii=False, allow_nan=False)
-    stream.write("\n")
-    stream.flush()
+def as_json() -> bool:
+    """Whether stdout is for the one document."""
+    return _document is not None
 
 
-def document_with_error(value: Mapping[str, object], error: MemlakeError) -> int:
-    """Print the document of work that was finished and still failed, with the error in it; the exit code to end with."""
-    document({**value, "error": {"code": error.code, "message": error.message, "hint": error.hint}})
-    return error.exit_code
+def document(value: object) -> bool:
+    """Print the one document of --json, and say that it is all; without --json do neither.
+
+    NaN is null, times are ISO 8601, text is UTF-8.
+    """
+    if _document is None:
+        return False
+    json.dump(jsonable(value), _document, ensure_ascii=False, allow_nan=False)
+    _document.write("\n")
+    _document.flush()
+    return True
+
+
+def document_with_error(value: Mapping[str, object], error: MemlakeError) -> bool:
+    """Print the document of work that was finished and still failed, with the error in it; as `document`."""
+    return document({**value, "error": {"code": error.code, "message": error.message, "hint": error.hint}})
 
 
 def printable(text: str) -> str:
@@ -77,11 +86,10 @@ def close_quietly() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def fail(code: str, message: str, hint: str, *, as_json: bool) -> None:
+def fail(code: str, message: str, hint: str) -> None:
     """Print an error: a document under --json, else one line of error and one of advice."""
     message = " ".join(message.split())
-    if as_json:
-        document({"error": {"code": code, "message": message, "hint": hint}})
+    if document({"error": {"code": code, "message": message, "hint": hint}}):
         return
     with contextlib.suppress(BrokenPipeError):
         print(_red("error: ") + printable(message), file=sys.stderr)

@@ -8,18 +8,15 @@ from memlake.flows.run.config import lake_flag
 from memlake.flows.run.settings import PipelineSettings
 
 
-def landed(made: Mapping[str, Any], settings: PipelineSettings, *, as_json: bool) -> None:
+def landed(made: Mapping[str, Any], settings: PipelineSettings) -> None:
     """Tell what ingest, represent or embed did: what was seen, which rows changed, what died, which snapshot holds it."""
-    if as_json:
-        output.document(made)
-    elif not settings.quiet:
+    if not output.document(made) and not settings.quiet:
         _tell(made, settings.lake, settings.corpus)
 
 
-def priced(made: Mapping[str, Any], *, as_json: bool) -> None:
+def priced(made: Mapping[str, Any]) -> None:
     """Tell what would be asked of models, and what that would cost."""
-    if as_json:
-        output.document(made)
+    if output.document(made):
         return
     for row in made["representations"]:
         output.say(f"{row['representation']} by {row['model']}: {row['conversations']:,} conversations lack it")
@@ -27,10 +24,9 @@ def priced(made: Mapping[str, Any], *, as_json: bool) -> None:
     _notes(made["representations"])
 
 
-def study_priced(made: Mapping[str, Any], *, as_json: bool) -> None:
+def study_priced(made: Mapping[str, Any]) -> None:
     """Tell what a study lacks, what would be asked of models for it, and what that would cost."""
-    if as_json:
-        output.document(made)
+    if output.document(made):
         return
     output.say(
         f"{made['study']}: {made['questions']:,} questions in {made['cells']} cells on {', '.join(made['corpora'])}"
