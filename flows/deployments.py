@@ -1,6 +1,7 @@
-"""Flows that a Prefect worker runs; infra/prefect.yaml names them. No command imports this module, since it imports Prefect.
+"""Flows that a Prefect worker runs; infra/prefect.yaml names them.
 
-The form of each is the one parameter of its function: the fields of its settings, with their help.
+No command imports this module, since it imports Prefect. The form of each flow is its one parameter: the fields of its
+settings, with their help.
 """
 
 from prefect import flow

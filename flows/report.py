@@ -43,5 +43,5 @@ def make_report(uri: str, at: str, run_id: str | None, *, questions: int | None 
 
 
 def write_report(found: Document, out: Path) -> int:
-    """Write the report as a page or as JSON, by the file's suffix, replacing it only when the new one is whole; its bytes."""
+    """Write the report as a page or as JSON, by the suffix, replacing a file only when the new one is whole; its bytes."""
     return write_text(out, page(found) if out.suffix == ".html" else json_text(found))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One entry of the command's help, whose file in flows/cli/commands has its name; a group is a cyclopts App there."""
+    """An entry of the command's help; its file in flows/cli/commands has its name, a group is a cyclopts App there."""
 
     name: str
     help: str

@@ -35,8 +35,8 @@ _JSON = inspect.Parameter(
 def configured(command: Callable[..., R]) -> Callable[..., R]:
     """Let a command take what its settings declare, and hand it the settings with every layer of the configuration.
 
-    --json is every command's. A parameter of the command that is a dataclass of marked fields is replaced by these, where it stands; one that is a
-    Configuration gets all values with where they come from.
+    --json is every command's. A parameter that is a dataclass of marked fields is replaced by these, where it stands; one
+    that is a Configuration gets all values with where they come from.
     """
     signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
     kinds: dict[str, Any] = {name: hint for name, hint in hints.items() if _is_settings(hint)}

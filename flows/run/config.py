@@ -36,7 +36,7 @@ class Configuration:
     origins: Mapping[str, str]
 
     def make(self, kind: type[S], options: Mapping[str, object] = MappingProxyType({})) -> S:
-        """What a flow or a command is given: the settings that it declares, and of these options those that it declares.
+        """What a flow or a command is given: of all settings and of these options those that it declares.
 
         Raises:
             UsageError: an option that cannot be.

@@ -1,4 +1,4 @@
-"""What the flows are given: each marked field is an option, most a variable and a line of memlake.toml, all of a form."""
+"""What the flows are given: a marked field is an option, a setting also a variable and a line of memlake.toml."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 # Written out, since the catalogue's own imports would make the help slow.
 REPRESENTATION_NAMES = (
-    "By rule: chunks, turns, sentences, sessions, rule_summary, artifacts_rules, chunks_published, date_windows. By a model "
-    "(--model): artifacts, propositions, summaries, rolling_summary, keyphrases, facts. Other settings under a name of your own: "
-    "NAME-WORD:KEY=VALUE,KEY=VALUE (a KEY that there is not lists those there are)."
+    "By rule: chunks, turns, sentences, sessions, rule_summary, artifacts_rules, chunks_published, date_windows. By a "
+    "model (--model): artifacts, propositions, summaries, rolling_summary, keyphrases, facts. Other settings under a "
+    "name of your own: NAME-WORD:KEY=VALUE,KEY=VALUE (a KEY that there is not lists those there are)."
 )
 Share = Annotated[float, Field(ge=0, le=1)]
 Corpus = Annotated[str, Option("The named set of conversations.")]
@@ -185,7 +185,7 @@ class EmbedSettings(PipelineSettings):
 
 @dataclass(frozen=True)
 class LinkRunSettings(PipelineSettings):
-    """What `memlake link` is given; the embedder is the one whose stored vectors are compared, and no model is asked."""
+    """What `memlake link` is given; its embedder's stored vectors are compared, and no model is asked."""
 
     names: Annotated[Specs, Argument("Representations whose units are linked; they must be embedded.")]
     links: Annotated[LinkSettings, Group()] = field(default_factory=LinkSettings)
@@ -214,7 +214,8 @@ class StudyChoice(ReadSettings):
     corpus: Annotated[
         Specs,
         Option(
-            "Of the study's corpora only these; of a study of one, another in its place. Repeat it, or separate by commas."
+            "Of the study's corpora only these; of a study of one, another in its place. Repeat it, or separate by "
+            "commas."
         ),
     ] = ()
     embedder: Annotated[str, Option("In place of the study's own.")] = ""

@@ -1,4 +1,4 @@
-"""A setting is one field: option, variable, line of memlake.toml, doctor's row, form and flow's settings come from it."""
+"""A setting is one field: option, variable, line of a file, doctor's row, form and flow's settings come from it."""
 
 import io
 from contextlib import redirect_stdout
