@@ -39,7 +39,7 @@ def test_a_header_says_purpose_grain_and_what_is_read(folder, file):
 @pytest.mark.parametrize(("folder", "file"), FILES, ids=NAMES)
 def test_a_header_names_exactly_the_relations_that_the_query_reads(folder, file):
     body = re.sub(r"--.*", "", file.text)
-    joined = set(re.findall(r"\b(?:from|join)\s+([a-z_]+)", body))
+    joined = set(re.findall(r"\b(?:from|join|pivot)\s+([a-z_]+)", body))
     inner = set(re.findall(r"\b([a-z_]+) as (?:materialized )?\(", body))
     assert (joined - inner or {"nothing"}) == set(file.reads)
 

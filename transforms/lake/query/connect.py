@@ -9,6 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from memlake.schemas import ALL
+from memlake.schemas.metrics import METRICS
 from memlake.schemas.table import Table
 from memlake.transforms.base.sql import sql_files
 from memlake.transforms.lake.storage.lake import Lake
@@ -65,10 +66,18 @@ def connect_snapshot(
         comment_on(connection, table)
     for name in snapshot.lance_tables():
         connection.register(name, snapshot.lance_table(name))
+    add_analysis(connection)
+    return connection
+
+
+def add_analysis(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the macros and views of sql/ over the tables, and the type `metric_name`, whose values question_scores has."""
+    connection.execute(f"create type metric_name as enum ({', '.join(map(_text, METRICS))})")
     for folder in ("macros", "views"):
         for file in sql_files(folder):
             connection.execute(file.text)
-    return connection
+    for metric in METRICS.values():
+        connection.execute(f"comment on column question_scores.{_name(metric.name)} is {_text(metric.comment)}")
 
 
 def bare_connection(
