@@ -9,12 +9,13 @@ from small_tables import connection_of
 from memlake.schemas import TABLES
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.base.sql import sql_file, sql_files
+from memlake.transforms.report.data.browser_rows import BROWSED, BROWSED_CELLS
 from memlake.transforms.retrieve.store.store import UNIT_TOKENS
 from memlake.transforms.score.losses import BY_TURN, UNLIKE
 from memlake.transforms.score.matching import MATCHES
 from memlake.transforms.score.source_tokens import SOURCE_TOKENS
 
-FOLDERS = ("macros", "views", "scores", "losses", "costs", "audits", "reports")
+FOLDERS = ("macros", "views", "scores", "losses", "costs", "audits", "reports", "browser")
 FILES = [(folder, file) for folder in FOLDERS for file in sql_files(folder)]
 REGISTERED = {
     "unit_tokens": UNIT_TOKENS.empty_table(),
@@ -23,8 +24,17 @@ REGISTERED = {
     "by_turn": BY_TURN.empty_table(),
     "unlike": UNLIKE.empty_table(),
     "text_scores": TABLES["scores"].empty(),
+    "browsed": BROWSED.empty_table(),
+    "browsed_cells": BROWSED_CELLS.empty_table(),
 }
-KNOWN = {*TABLES, *(file.name for file in sql_files("views")), *REGISTERED, "audited", "vectors", "nothing"}
+KNOWN = {
+    *TABLES,
+    *(file.name for folder in ("views", "browser") for file in sql_files(folder)),
+    *REGISTERED,
+    "audited",
+    "vectors",
+    "nothing",
+}
 NAMES = [f"{folder}/{file.name}" for folder, file in FILES]
 
 

@@ -17,6 +17,7 @@ order by corpus, conversation_id, question_id
 """
 # Questions, turns and units are as the run read them, the rest as the run made it.
 _AS_READ = ("browsed_questions", "browsed_gold", "browsed_turns", "browsed_touching", "browsed_units")
+BROWSED = pa.schema([(name, STRING) for name in ("corpus", "conversation_id", "question_id")])
 BROWSED_CELLS = pa.schema(
     [
         ("cell", STRING),
@@ -43,7 +44,7 @@ def browser_rows(
     Args:
         connection: the snapshot that holds the run's rows.
         source: the snapshot that the run read, whose texts were searched.
-        asked: rows of ASKED.
+        asked: rows of BROWSED, which ASKED finds.
     """
     cells = [{name: getattr(card, name) for name in BROWSED_CELLS.names} for card in cards]
     known = {"browsed": asked, "browsed_cells": pa.Table.from_pylist(cells, schema=BROWSED_CELLS)}
