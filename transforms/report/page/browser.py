@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from markupsafe import Markup
+
 from memlake.transforms.base.jsonable import json_text
 from memlake.transforms.report.data.document import Browser, Document, Row
-from memlake.transforms.report.page.html import Markup, data_block, el, join, void
-from memlake.transforms.report.page.parts import empty, paragraph, section
+from memlake.transforms.report.page.html import data_block, el, empty, join, paragraph, section, void
 from memlake.transforms.report.page.words import CONTROLS, LOSSES, at_name, cutoff_name
 
 

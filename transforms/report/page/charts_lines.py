@@ -6,11 +6,13 @@ from itertools import pairwise
 from math import log10
 from typing import Any
 
-from memlake.transforms.report.page.html import Markup, el, join
+from markupsafe import Markup
+
+from memlake.transforms.report.page.html import el, join
 from memlake.transforms.report.page.svg import (
     Scale,
     dash,
-    figure,
+    picture,
     hue,
     line,
     mark,
@@ -100,7 +102,7 @@ def line_chart(identifier: str, title: str, about: str, lines: Sequence[Line], a
     ]
     behind_first = sorted([*level, *drawn], key=lambda one: one.place is not None)
     series = [_series(one, x_scale, y_scale, plot_right, is_level=one in level) for one in behind_first]
-    return figure(
+    return picture(
         identifier,
         title,
         about,

@@ -4,12 +4,14 @@ import base64
 import hashlib
 from importlib import resources
 
+from markupsafe import Markup
+
 from memlake.transforms.report.data.document import Document
 from memlake.transforms.report.page.browser import browser, data
 from memlake.transforms.report.page.comparisons import agreement, controls, dials
 from memlake.transforms.report.page.costs import costs
 from memlake.transforms.report.page.figures import categories, curves
-from memlake.transforms.report.page.html import Markup, el, join, void
+from memlake.transforms.report.page.html import el, join, void
 from memlake.transforms.report.page.losses import losses
 from memlake.transforms.report.page.top import headline, run_card
 
@@ -67,7 +69,7 @@ def page(document: Document) -> str:
         data(document),
         el("script", Markup(script)),
     )
-    return join(Markup("<!doctype html>\n"), el("html", head, body, lang="en"), Markup("\n"))
+    return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
 
 
 def _policy(css: str, script: str) -> str:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memlake.transforms.report.page.html import Markup, el, join
+from markupsafe import Markup
+
+from memlake.transforms.report.page.html import el, join
 
 # Series differ in colour, mark and dash at once, so that none of them alone must be seen: 7 hues of Okabe and Ito.
 HUES = 7
@@ -110,7 +112,7 @@ def short(name: str, most: int = 22) -> str:
     return f"{name[: most - 1 - tail]}\u2026{name[-tail:]}"
 
 
-def figure(identifier: str, title: str, about: str, width: float, height: float, *parts: object) -> Markup:
+def picture(identifier: str, title: str, about: str, width: float, height: float, *parts: object) -> Markup:
     """An SVG that says what it is to those who do not see it, in a box that scrolls by itself where it is too wide."""
     svg = el(
         "svg",

@@ -1,10 +1,12 @@
 """The top of a page: what was run, and its headline."""
 
+from markupsafe import Markup
+
+from memlake.schemas.metrics import METRICS
 from memlake.transforms.report.data.document import At, Compared, Document, RunCard
 from memlake.transforms.report.page.charts_rows import Dot, dot_chart
-from memlake.transforms.report.page.html import Markup, el, join
+from memlake.transforms.report.page.html import el, empty, figure, join, notes, numbers, paragraph, section, table
 from memlake.transforms.report.page.looks import looks, named_only
-from memlake.transforms.report.page.parts import caption, empty, notes, numbers, paragraph, section, table
 from memlake.transforms.report.page.words import (
     CONTROLS,
     at_name,
@@ -20,10 +22,6 @@ from memlake.transforms.report.page.words import (
     signed,
 )
 
-_SURVIVAL = (
-    "Survival counts whether the words of the gold answer are in the text that a reader would see. It is not accuracy: a reader "
-    "may still miss them, and a long text holds many words by chance, so it is shown against tokens and beside a random context."
-)
 _EXTRACTIVE = (
     " is extractive: it asks no model and returns the best-matching sentence of what it is shown. Its accuracy says how "
     "readable a context is for that rule, not what a language model would make of it."
@@ -101,7 +99,7 @@ def headline(document: Document) -> Markup:
         if lead
         else empty("This study declares no comparison: below are the means of its cells."),
         *(_means(document, corpus, at) for corpus in dict.fromkeys(row["corpus"] for row in found["means"])),
-        paragraph(_SURVIVAL, css="say") if "survival" in at["metric"] else None,
+        paragraph(METRICS[at["metric"]].about, css="say"),
         _extractive(run),
         notes(document["notes"]),
     )
@@ -133,7 +131,7 @@ def _compared(one: Compared, run: RunCard) -> Markup:
             el("span", one["b"], class_="name"),
             f"{b} = ",
             el("strong", signed(number["value"])),
-            el("span", f" 95 % {interval(number['low'], number['high'])}", class_="interval"),
+            el("span", f" 95 % {interval(number)}", class_="interval"),
             class_="big",
         ),
         paragraph(verdict(one), css="verdict"),
@@ -170,24 +168,24 @@ def _means(document: Document, corpus: str, headline_at: At) -> Markup:
     rows = [row for row in document["headline"]["means"] if row["corpus"] == corpus]
     at, shown = {**headline_at, "judge": rows[0]["judge"]}, looks(document, corpus)
     dots = [Dot(cell_name(row, at), row, shown[row["cell"]], row["control"]) for row in rows]
-    said = [counted(row) for row in rows if row["value"] is not None]
-    about = f"{at_name(at)}; " + "; ".join(dict.fromkeys(said))
+    about = f"{at_name(at)}; {counted(row for row in rows if row['value'] is not None)}"
     named = f"Bars are 95 % intervals.{named_only(document, corpus)}"
     title = f"{metric_name(at['metric'])}, {corpus}"
     listed = [
         (
             cell_name(row, at),
             share(row["value"], at["metric"]),
-            interval(row["low"], row["high"]),
+            interval(row),
             row["n"],
             row["excluded"],
             plain_note(row["note"]),
         )
         for row in rows
     ]
-    return el(
-        "figure",
-        caption(title, f"{about}. {named}{includes(document['run'], recounted=False)}"),
+    return figure(
+        document["run"],
+        title,
+        f"{about}. {named}",
         dot_chart(f"headline-{corpus}", title, about, dots, x=at["metric"], differences=False),
         numbers(title, ("cell", "mean", "95 % interval", "n", "excluded", "note"), listed, words=(0, 5)),
     )

@@ -1,18 +1,10 @@
 """Numbers and names as a page prints them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-METRICS = {
-    "judge_accuracy": "Answers that a judge calls correct",
-    "judge_accuracy_published": "Answers called correct, as published scorers count",
-    "token_f1": "Words shared by answer and gold answer (F1)",
-    "multiple_choice_accuracy": "Choices that are the right one",
-    "answer_survival_all": "Answers of which every word is in the context",
-    "answer_survival_share": "Share of the answer's words in the context",
-    "evidence_recall_fraction": "Gold turns that the context touches",
-    "store_survival_all": "Answers of which every word is in the store",
-}
+from memlake.schemas.metrics import METRICS
+
 LOSSES = {
     "correct": "correct",
     "not_in_source": "not in the source",
@@ -30,13 +22,11 @@ CONTROLS = {
     "nothing": "question alone",
 }
 _NONE = "none"
-# Of no share: rouge and F1 are, BLEU is 0 to 100.
-_PLAIN = frozenset({"bleu"})
 
 
 def metric_name(metric: str) -> str:
-    """A metric in words; one without words by its name."""
-    return METRICS.get(metric, metric)
+    """A metric in words; one without a card by its name."""
+    return METRICS[metric].title if metric in METRICS else metric
 
 
 def cutoff_name(kind: str, cutoff: int) -> str:
@@ -75,7 +65,7 @@ def share(value: float | None, metric: str = "") -> str:
     """A share as three digits without the zero, as tables of results print it."""
     if value is None:
         return _NONE
-    if metric in _PLAIN or abs(value) > 1:
+    if abs(value) > 1 or (metric in METRICS and METRICS[metric].highest > 1):
         return f"{value:,.2f}".replace("-", "\u2212")
     return f"{value:.3f}".replace("0.", ".", 1).replace("-", "\u2212")
 
@@ -87,8 +77,9 @@ def signed(value: float | None) -> str:
     return ("+" if value > 0 else "") + share(value)
 
 
-def interval(low: float | None, high: float | None) -> str:
-    """An interval; 'no interval' where there is none."""
+def interval(row: Mapping[str, Any]) -> str:
+    """A number's interval; 'no interval' where it has none."""
+    low, high = row["low"], row["high"]
     return "no interval" if low is None or high is None else f"[{share(low)}, {share(high)}]"
 
 
@@ -99,9 +90,10 @@ def p_value(p: float | None) -> str:
     return f"{p:.3f}".replace("0.", ".", 1) if p >= 0.001 else f"{p:.1e}".replace("-", "\u2212")
 
 
-def counted(one: Mapping[str, Any]) -> str:
-    """N and what is excluded from it."""
-    return f"n {one['n']:,}" + (f", {one['excluded']:,} excluded" if one["excluded"] else "")
+def counted(rows: Iterable[Mapping[str, Any]]) -> str:
+    """N and what is excluded from it, of some numbers, each once."""
+    said = (f"n {row['n']:,}" + (f", {row['excluded']:,} excluded" if row["excluded"] else "") for row in rows)
+    return "; ".join(dict.fromkeys(said))
 
 
 def plain_note(note: str | None) -> str:
