@@ -65,7 +65,13 @@ def _comparisons(rows: list[Compared]) -> list[Markup]:
             el("summary", "Their other tests"),
             table("Other tests", tested, [_tests(row, where=where) for row in rows], words=(0, 1, 6)),
         ),
-        notes([f"{row['corpus']}: {said}" if where else said for row in rows if (said := plain_note(row["difference"]["note"]))])
+        notes(
+            [
+                f"{row['corpus']}: {said}" if where else said
+                for row in rows
+                if (said := plain_note(row["difference"]["note"]))
+            ]
+        )
         or el("p"),
     ]
 
@@ -171,7 +177,9 @@ def _dial(document: Document, place: int, dial: Dial) -> Markup:
         document["run"],
         dial["comparison"],
         f"{about}. Upright bars are 95 % intervals.",
-        line_chart(f"dial-{place}", dial["comparison"], about, [Line(f"{dial['a']} \u2212 {dial['b']}", points, 0)], axes),
+        line_chart(
+            f"dial-{place}", dial["comparison"], about, [Line(f"{dial['a']} \u2212 {dial['b']}", points, 0)], axes
+        ),
         numbers(dial["comparison"], ("corpus", "dial", "a \u2212 b", "95 % interval", "n", "excluded"), rows),
     )
 

@@ -24,7 +24,9 @@ def text(value: object) -> Markup:
 
 def join(*children: object) -> Markup:
     """Children one after another: markup as it stands, None as nothing, everything else as text."""
-    return Markup("").join(child if isinstance(child, Markup) else text(child) for child in children if child is not None)
+    return Markup("").join(
+        child if isinstance(child, Markup) else text(child) for child in children if child is not None
+    )
 
 
 def el(name: str, /, *children: object, **attributes: object) -> Markup:

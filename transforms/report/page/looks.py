@@ -17,7 +17,7 @@ def looks(document: Document, corpus: str) -> dict[str, int | None]:
     if len(means) <= MOST:
         return {row["cell"]: place for place, row in enumerate(means)}
     pair = [
-        name for one in document["headline"]["compared"] if one["corpus"] == corpus for name in (one["a"], one["b"])
+        cell for pair in document["headline"]["compared"] if pair["corpus"] == corpus for cell in (pair["a"], pair["b"])
     ]
     known = [row for row in means if row["value"] is not None and not row["control"]]
     ranked = [row["cell"] for row in sorted(known, key=lambda row: -row["value"])]

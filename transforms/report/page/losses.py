@@ -54,7 +54,13 @@ def _loss_figure(document: Document, place: int, rows: list[Row]) -> Markup:
     excluded = "; ".join(dict.fromkeys(f"{row['excluded']:,} without a verdict" for row in rows))
     about = f"{cutoff_name(first['cutoff_kind'], first['cutoff'])}, labels {first['label_set']}; per cent; {excluded}"
     listed = [
-        (row["cell"], *(row["counts"].get(name, 0) for name in classes), row["judged"], row["excluded"], row["disputed"])
+        (
+            row["cell"],
+            *(row["counts"].get(name, 0) for name in classes),
+            row["judged"],
+            row["excluded"],
+            row["disputed"],
+        )
         for row in rows
     ]
     return figure(

@@ -32,8 +32,8 @@ _LEVEL = 0.05
 
 def run_card(run: RunCard) -> Markup:
     """What was run, on what, by which version, and what was left out."""
-    readers = [f"{one['reader']} ({one['model'] or one['kind'] + ', no model'})" for one in run["readers"]]
-    judges = [f"{one['judge']} ({one['model'] or one['kind'] + ', no model'})" for one in run["judges"]]
+    readers = [f"{spec['reader']} ({spec['model'] or spec['kind'] + ', no model'})" for spec in run["readers"]]
+    judges = [f"{spec['judge']} ({spec['model'] or spec['kind'] + ', no model'})" for spec in run["judges"]]
     excluded = [f"{number:,} {reason}" for reason, number in run["excluded"].items()]
     if run["forgotten"] > 0:
         excluded.append(f"{run['forgotten']:,} gone since with their conversations")
@@ -54,12 +54,8 @@ def run_card(run: RunCard) -> Markup:
     ]
     if run["models"]:
         price = run["models"].get("price_usd")
-        rows.append(
-            (
-                "models",
-                f"{run['models'].get('calls', 0):,} calls, {'price unknown' if price is None else f'{price:,.4f} US dollars'}",
-            )
-        )
+        paid = "price unknown" if price is None else f"{price:,.4f} US dollars"
+        rows.append(("models", f"{run['models'].get('calls', 0):,} calls, {paid}"))
     listed = el("dl", *(join(el("dt", name), el("dd", value)) for name, value in rows), class_="card")
     cells = table(
         "Cells",
@@ -83,7 +79,7 @@ def run_card(run: RunCard) -> Markup:
 
 def _extractive(run: RunCard) -> Markup | None:
     """What the readers that ask no model are; none where every reader asks one."""
-    names = [one["reader"] for one in run["readers"] if one["kind"] == "extractive"]
+    names = [spec["reader"] for spec in run["readers"] if spec["kind"] == "extractive"]
     return paragraph(f"Reader {', '.join(names)}{_EXTRACTIVE}", css="say") if names else None
 
 
@@ -91,7 +87,7 @@ def headline(document: Document) -> Markup:
     """The first comparison with its interval and tests, and every cell's mean at the same measure."""
     found = document["headline"]
     at, run = found["at"], document["run"]
-    lead = [_compared(one, run) for one in found["compared"]]
+    lead = [_lead(compared, run) for compared in found["compared"]]
     return section(
         "headline",
         "Headline",
@@ -105,38 +101,44 @@ def headline(document: Document) -> Markup:
     )
 
 
-def _compared(one: Compared, run: RunCard) -> Markup:
-    number = one["difference"]
-    excluded = f"{number['excluded']:,} not scored in {one['a']}, {one['excluded_b']:,} in {one['b']}"
-    only = f"; categories {', '.join(one['categories'])}" if one["categories"] else ""
+def _lead(compared: Compared, run: RunCard) -> Markup:
+    number = compared["difference"]
+    excluded = f"{number['excluded']:,} not scored in {compared['a']}, {compared['excluded_b']:,} in {compared['b']}"
+    only = f"; categories {', '.join(compared['categories'])}" if compared["categories"] else ""
     tests = []
-    if one["p"] is not None:
-        tests.append(f"sign-flip test by conversation p {p_value(one['p'])} (Holm {p_value(one['p_holm'])})")
-    if one["mcnemar_p"] is not None:
-        tests.append(f"McNemar by question p {p_value(one['mcnemar_p'])} (Holm {p_value(one['mcnemar_p_holm'])})")
-    if one["only_a"] is not None:
-        tests.append(f"only {one['a']} right {one['only_a']:,}, only {one['b']} right {one['only_b']:,}")
-    if one["detectable"] is not None:
-        tests.append(f"a true difference of {share(one['detectable'])} would be found 4 times in 5")
+    if compared["p"] is not None:
+        tests.append(f"sign-flip test by conversation p {p_value(compared['p'])} (Holm {p_value(compared['p_holm'])})")
+    if compared["mcnemar_p"] is not None:
+        tests.append(
+            f"McNemar by question p {p_value(compared['mcnemar_p'])} (Holm {p_value(compared['mcnemar_p_holm'])})"
+        )
+    if compared["only_a"] is not None:
+        tests.append(
+            f"only {compared['a']} right {compared['only_a']:,}, only {compared['b']} right {compared['only_b']:,}"
+        )
+    if compared["detectable"] is not None:
+        tests.append(f"a true difference of {share(compared['detectable'])} would be found 4 times in 5")
     # Means stand beside the difference only where it is theirs: of the same questions.
-    same = one["mean_a"]["n"] == one["mean_b"]["n"] == number["n"] > 0
-    a, b = (f" {share(one[side]['value'], one['at']['metric'])}" if same else "" for side in ("mean_a", "mean_b"))
+    same = compared["mean_a"]["n"] == compared["mean_b"]["n"] == number["n"] > 0
+    a, b = (
+        f" {share(compared[side]['value'], compared['at']['metric'])}" if same else "" for side in ("mean_a", "mean_b")
+    )
     return el(
         "div",
-        el("p", f"{one['name']}, {one['corpus']}", class_="kicker"),
+        el("p", f"{compared['name']}, {compared['corpus']}", class_="kicker"),
         el(
             "p",
-            el("span", one["a"], class_="name"),
+            el("span", compared["a"], class_="name"),
             f"{a} \u2212 ",
-            el("span", one["b"], class_="name"),
+            el("span", compared["b"], class_="name"),
             f"{b} = ",
             el("strong", signed(number["value"])),
             el("span", f" 95 % {interval(number)}", class_="interval"),
             class_="big",
         ),
-        paragraph(verdict(one), css="verdict"),
+        paragraph(verdict(compared), css="verdict"),
         paragraph(
-            f"{metric_name(one['at']['metric'])} ({at_name(one['at'])}{only}); n {number['n']:,} in both; {excluded}."
+            f"{metric_name(compared['at']['metric'])} ({at_name(compared['at'])}{only}); n {number['n']:,} in both; {excluded}."
             f"{includes(run, recounted=False)}",
             css="say",
         ),
@@ -146,18 +148,22 @@ def _compared(one: Compared, run: RunCard) -> Markup:
     )
 
 
-def verdict(one: Compared) -> str:
+def verdict(compared: Compared) -> str:
     """What a difference says, in one sentence: by its interval, and by its test after correction."""
-    number, holm = one["difference"], one["p_holm"]
+    number, holm = compared["difference"], compared["p_holm"]
     value, low, high = number["value"], number["low"], number["high"]
     if value is None:
         return "There is no such difference in this run."
     if low is None or high is None:
         return "There is no interval, so this difference may be chance."
     if low <= 0 <= high:
-        missed = f"; a true one below {share(one['detectable'])} would often be missed" if one["detectable"] else ""
+        missed = (
+            f"; a true one below {share(compared['detectable'])} would often be missed"
+            if compared["detectable"]
+            else ""
+        )
         return f"No difference is shown: the interval holds zero{missed}."
-    said = f"{one['a']} scores {'higher' if value > 0 else 'lower'} than {one['b']}"
+    said = f"{compared['a']} scores {'higher' if value > 0 else 'lower'} than {compared['b']}"
     if holm is None:
         return f"{said} by its interval; there is no test."
     test = f"p {p_value(holm)} after Holm's correction over all declared comparisons"

@@ -5,6 +5,7 @@ from typing import Any
 
 from memlake.schemas.metrics import METRICS
 
+# In the order in which an answer may be lost; `unclassified` is a wrong verdict that `losses` has no row of.
 LOSSES = {
     "correct": "correct",
     "not_in_source": "not in the source",
