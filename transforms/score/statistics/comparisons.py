@@ -12,7 +12,6 @@ from functools import cached_property
 import numpy as np
 
 from memlake.schemas.metrics import METRICS
-from memlake.transforms.score.statistics.means import described
 from memlake.transforms.score.statistics.paired import detectable, holm, mcnemar, sign_flips
 from memlake.transforms.score.statistics.resampling import Floats, Weights, bootstrap_method, ratio_intervals
 from memlake.transforms.score.statistics.rows import (
@@ -83,10 +82,13 @@ class Pair:
         """Whether the measure's metric is 1 or 0 for one answer: what McNemar's test is for."""
         return self.measure.metric in METRICS and METRICS[self.measure.metric].yes_or_no
 
+    def series(self, cell: str) -> Series:
+        """The measure's scores of a cell."""
+        at = self.measure
+        return Series(cell, at.metric, at.cutoff_kind, at.cutoff, at.label_set, at.judge)
+
     def _place(self, cell: str) -> int | None:
-        measure = self.measure
-        series = Series(cell, measure.metric, measure.cutoff_kind, measure.cutoff, measure.label_set, measure.judge)
-        return self.scores.places.get(series)
+        return self.scores.places.get(self.series(cell))
 
     def _values(self, cell: str) -> Floats:
         place = self._place(cell)
@@ -262,6 +264,4 @@ def _is_whole(pair: Pair, paired: Mask) -> bool:
 
 
 def _measured(pair: Pair, run_id: str) -> dict[str, object]:
-    measure = pair.measure
-    series = Series(pair.a, measure.metric, measure.cutoff_kind, measure.cutoff, measure.label_set, measure.judge)
-    return described(pair.scores, series, run_id)
+    return {"run_id": run_id, "corpus": pair.scores.corpus, **pair.series(pair.a).columns}
