@@ -37,12 +37,6 @@ class Metric:
         """Whether only a reader's answer has it: another reader is another number."""
         return self.of in ("answer", "verdict")
 
-    @property
-    def comment(self) -> str:
-        """The card in one line, as a comment of its column."""
-        values = "yes or no" if self.yes_or_no else f"0 to {self.highest:g}"
-        return f"{self.title}; {values}, {self.direction}; of each {self.of}, cutoff {' or '.join(self.cutoffs)}"
-
 
 _TOUCHES = "A unit touches a turn that it was made from, whether or not it kept what the turn says."
 _SURVIVAL = (
@@ -65,7 +59,9 @@ METRICS: dict[str, Metric] = {
             "evidence_recall_all", "Questions whose every gold turn the context touches", _TOUCHES, "context",
             yes_or_no=True,
         ),
-        Metric("evidence_recall_fraction", "Gold turns that the context touches", _TOUCHES, "context", table=5, figure=6),
+        Metric(
+            "evidence_recall_fraction", "Gold turns that the context touches", _TOUCHES, "context", table=5, figure=6,
+        ),
         Metric(
             "evidence_precision", "Share of the context's source text that lies in gold turns",
             "It is of units that are shown whole and whose place in the transcript is known.", "context",
@@ -110,8 +106,17 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             "judge_accuracy_published", "Answers called correct, as published scorers count",
-            "Where the judge failed, token F1 or the benchmark's own rule decides: to reproduce a published number, and for "
-            "nothing else.", "verdict", yes_or_no=True, figure=2,
+            "Where the judge failed, token F1 or the benchmark's own rule decides: to reproduce a published number, and "
+            "for nothing else.", "verdict", yes_or_no=True, figure=2,
         ),
     )
 }  # fmt: skip
+
+
+def metric_comments() -> dict[str, str]:
+    """Each card in one line, as the comment of its column."""
+    return {
+        card.name: f"{card.title}; {'yes or no' if card.yes_or_no else f'0 to {card.highest:g}'}, {card.direction}; "
+        f"of each {card.of}, cutoff {' or '.join(card.cutoffs)}"
+        for card in METRICS.values()
+    }

@@ -152,7 +152,7 @@ def layout(found: Means) -> list[tuple[str, list[Row]]]:
 
 
 def _tabled() -> list[Metric]:
-    """The metrics of the layout, the headline first: recall of a summary is generous by construction, survival is not."""
+    """The metrics of the layout; survival before recall, which of a summary is generous by construction."""
     return sorted((card for card in METRICS.values() if card.table is not None), key=lambda card: card.table or 0)
 
 

@@ -107,12 +107,16 @@ TEXT_METRICS: dict[str, TextMetric] = {
     "token_f1_plain": TextMetric(lambda scorers, asked, gold: scorers.f1.plain(asked.said, gold)),
     "exact_match": TextMetric(lambda _, asked, gold: exact_match(asked.said, gold), signature=lambda _: "squad"),
     "bleu": TextMetric(
-        lambda scorers, asked, gold: scorers.bleu(asked.said, gold), "no_gold_words", lambda scorers: scorers.bleu.signature
+        lambda scorers, asked, gold: scorers.bleu(asked.said, gold),
+        "no_gold_words",
+        lambda scorers: scorers.bleu.signature,
     ),
     "rouge_l": TextMetric(
-        lambda scorers, asked, gold: scorers.rouge_l(asked.said, gold), "no_gold_words", lambda scorers: scorers.rouge_l.signature
+        lambda scorers, asked, gold: scorers.rouge_l(asked.said, gold),
+        "no_gold_words",
+        lambda scorers: scorers.rouge_l.signature,
     ),
-}  # fmt: skip
+}
 
 
 def answer_scores(
@@ -120,8 +124,8 @@ def answer_scores(
 ) -> tuple[pa.Table, dict[str, str]]:
     """Rows of the scores schema for TEXT_METRICS of every answer of a run under every label set of its question.
 
-    An answer that chooses an option is scored by the option's text. For a question that has no answer all are null, but for
-    `token_f1` in LoCoMo's category 5.
+    An answer that chooses an option is scored by the option's text. For a question that has no answer all are null, but
+    for `token_f1` in LoCoMo's category 5.
 
     Args:
         connection: every table and view by its name; `answers` and `questions` hold what is scored.

@@ -2,14 +2,14 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
 from memlake.schemas import ALL
-from memlake.schemas.metrics import METRICS
+from memlake.schemas.metrics import METRICS, metric_comments
 from memlake.schemas.table import Table
 from memlake.transforms.base.sql import sql_files
 from memlake.transforms.lake.storage.lake import Lake
@@ -71,13 +71,12 @@ def connect_snapshot(
 
 
 def add_analysis(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the macros and views of sql/ over the tables, and the type `metric_name`, whose values question_scores has."""
+    """Create the macros and views of sql/ over the tables, and the type `metric_name` of question_scores' columns."""
     connection.execute(f"create type metric_name as enum ({', '.join(map(_text, METRICS))})")
     for folder in ("macros", "views"):
         for file in sql_files(folder):
             connection.execute(file.text)
-    for metric in METRICS.values():
-        connection.execute(f"comment on column question_scores.{_name(metric.name)} is {_text(metric.comment)}")
+    _comment_columns(connection, "question_scores", metric_comments())
 
 
 def bare_connection(
@@ -112,9 +111,12 @@ def create_view(connection: duckdb.DuckDBPyConnection, table: Table, files: Sequ
 def comment_on(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     """Put a table's descriptions on its view."""
     connection.execute(f"comment on view {_name(table.name)} is {_text(f'one row is {table.grain}')}")
-    for column in table.schema.names:
-        about = _text(table.description(column))
-        connection.execute(f"comment on column {_name(table.name)}.{_name(column)} is {about}")
+    _comment_columns(connection, table.name, table.descriptions)
+
+
+def _comment_columns(connection: duckdb.DuckDBPyConnection, view: str, comments: Mapping[str, str]) -> None:
+    said = (f"comment on column {_name(view)}.{_name(name)} is {_text(text)}" for name, text in comments.items())
+    connection.execute("; ".join(said))
 
 
 def _select(table: Table, files: Sequence[Path]) -> str:

@@ -12,11 +12,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from memlake.transforms.answer.matching import Tokens
 from memlake.transforms.report.data.browser_rows import ASKED, browser_rows
 from memlake.transforms.report.data.cells import CellCard
 from memlake.transforms.report.data.document import Browser, Row
 from memlake.transforms.report.data.numbers import at_of
-from memlake.transforms.report.data.words import Word, ranges_without, token_sets, words_of
+from memlake.transforms.report.data.words import Word, ranges_without, words_of
 from memlake.transforms.study.study import Study
 from memlake.transforms.text.content_tokens import Language
 
@@ -92,7 +93,7 @@ class _Places(dict[Any, int]):
 
 @dataclass
 class _Texts:
-    """What the questions of one conversation need: units as (representation, unit_id), context lines, ordinals of turns."""
+    """What the questions of a conversation need: units as (representation, unit_id), context lines, turns' ordinals."""
 
     units: _Places = field(default_factory=_Places)
     lines: _Places = field(default_factory=_Places)
@@ -132,8 +133,8 @@ class _Book:
         self.scores = grouped("scores", *by_cell)
         self.words = self._words([(row["corpus"], row["answer"] or "") for row in self.questions])
         self.words |= self._words([(row["corpus"], row["text"]) for row in self.turns.values()])
-        self.tokens: dict[str, dict[str, frozenset[str]]] = {
-            corpus: token_sets([text for (own, *_), text in self.units.items() if own == corpus], language=language)
+        self.tokens = {
+            corpus: Tokens([text for (own, *_), text in self.units.items() if own == corpus], language)
             for corpus, language in self.language.items()
         }
 

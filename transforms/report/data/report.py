@@ -202,7 +202,7 @@ def _notes(study: Study, numbers: Numbers) -> list[str]:
         clusters = max((row["clusters"] for row in here), default=0)
         if 0 < clusters < FEW_CLUSTERS and any(row["note"] for row in here):
             found.append(
-                f"{corpus.name}: {clusters} conversations. Intervals resample conversations; with fewer than {FEW_CLUSTERS} they are known "
-                "to be too short"
+                f"{corpus.name}: {clusters} conversations. Intervals resample conversations; with fewer than "
+                f"{FEW_CLUSTERS} they are known to be too short"
             )
     return found

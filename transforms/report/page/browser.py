@@ -16,6 +16,7 @@ def browser(document: Document) -> Markup:
     kept = f"{found['kept']:,} of {found['questions']:,} questions are kept here, those on which cells differ first"
     some = kept if found["kept"] < found["questions"] else f"All {found['questions']:,} questions"
     gone = f"; {found['forgotten']:,} left out, since their conversations were forgotten" if found["forgotten"] else ""
+    order = ", ".join(cell["cell"] for cell in found["cells"])
     return section(
         "browser",
         "Question by question",
@@ -28,8 +29,7 @@ def browser(document: Document) -> Markup:
         el("noscript", empty("The browser needs the script in this file; it loads nothing from anywhere.")),
         _form(document),
         paragraph(
-            f"Beside a question stands a sign for each cell, in the order {', '.join(cell['cell'] for cell in found['cells'])}: "
-            "1 right, 0 wrong, - not scored.",
+            f"Beside a question stands a sign for each cell, in the order {order}: 1 right, 0 wrong, - not scored.",
             css="say",
         ),
         el("ol", id="b-list", aria_label="Questions found"),

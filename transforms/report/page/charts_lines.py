@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from math import log10
 from typing import Any
 
 from markupsafe import Markup
@@ -121,12 +120,12 @@ def _known(series: Line) -> Line:
     return replace(series, points=[point for point in series.points if point["value"] is not None])
 
 
-def _x_axis(xs: Sequence[float], *, logarithmic: bool) -> tuple["Scale | _Log", list[float]]:
+def _x_axis(xs: Sequence[float], *, logarithmic: bool) -> tuple[Scale, list[float]]:
     low, high = min(xs), max(xs)
     end = _WIDTH - _RIGHT - 12
     if logarithmic and low > 0 and high / low >= _LOG_FROM:
         steps = [m * 10.0**power for power in range(-9, 12) for m in (1, 2, 5)]
-        return _Log(Scale(log10(low), log10(high), _LEFT + 14, end)), [step for step in steps if low <= step <= high]
+        return Scale(low, high, _LEFT + 14, end, logarithmic=True), [step for step in steps if low <= step <= high]
     if low == high:
         low, high = (low - 1, high + 1) if low < 1 else (0.0, high * 1.25)
     elif logarithmic:
@@ -145,15 +144,7 @@ def _y_axis(ys: Sequence[float], *, around_zero: bool) -> tuple[Scale, list[floa
     return Scale(low, high, _HEIGHT - _BOTTOM, _TOP), ticks(low, high)
 
 
-@dataclass(frozen=True, slots=True)
-class _Log:
-    scale: Scale
-
-    def __call__(self, value: float) -> float:
-        return self.scale(log10(value))
-
-
-def _series(series: Line, x_scale: "Scale | _Log", y_scale: Scale, right: float, *, is_level: bool) -> Markup:
+def _series(series: Line, x_scale: Scale, y_scale: Scale, right: float, *, is_level: bool) -> Markup:
     css, dashes = hue(series.place, series.control), dash(series.place, series.control)
     if is_level:
         y = y_scale(series.points[0]["value"])
@@ -174,9 +165,7 @@ def _series(series: Line, x_scale: "Scale | _Log", y_scale: Scale, right: float,
     return el("g", *whiskers, path if len(places) > 1 else None, *marks)
 
 
-def _labels(
-    lines: Sequence[Line], x_scale: "Scale | _Log", y_scale: Scale, right: float, bottom: float
-) -> list[Markup]:
+def _labels(lines: Sequence[Line], x_scale: Scale, y_scale: Scale, right: float, bottom: float) -> list[Markup]:
     ends = [(series, series.points[-1]) for series in lines if series.place is not None]
     taken = [spot for series in lines for spot in _along(series, x_scale, y_scale)]
     made = []
@@ -197,7 +186,7 @@ def _labels(
     return made
 
 
-def _along(series: Line, x_scale: "Scale | _Log", y_scale: Scale) -> list[tuple[float, float]]:
+def _along(series: Line, x_scale: Scale, y_scale: Scale) -> list[tuple[float, float]]:
     """Places that a line takes: its points, and some between them."""
     if any(point["x"] == 0 for point in series.points):
         return []

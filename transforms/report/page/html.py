@@ -1,4 +1,4 @@
-"""Markup that escapes by default, and the parts that sections share: whatever is not made here is text, and makes no markup."""
+"""Markup that escapes by default, and the parts that sections share: what is not made here is text, and makes none."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log10
 
 from markupsafe import Markup
 
@@ -14,17 +15,20 @@ _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 4", "12 4")
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A linear scale from values [low, high] to pixels [start, end]."""
+    """A scale from values [low, high] to pixels [start, end], linear or by the logarithm of values."""
 
     low: float
     high: float
     start: float
     end: float
+    logarithmic: bool = False
 
     def __call__(self, value: float) -> float:
         """The pixel of a value."""
-        span = self.high - self.low or 1.0
-        return round(self.start + (value - self.low) / span * (self.end - self.start), 2)
+        low, high = self.low, self.high
+        if self.logarithmic:
+            low, high, value = log10(low), log10(high), log10(value)
+        return round(self.start + (value - low) / (high - low or 1.0) * (self.end - self.start), 2)
 
 
 def ticks(low: float, high: float, *, most: int = 6) -> list[float]:
