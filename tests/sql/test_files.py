@@ -11,8 +11,7 @@ from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.base.sql import sql_file, sql_files
 from memlake.transforms.report.data.browser_rows import BROWSED, BROWSED_CELLS
 from memlake.transforms.retrieve.store.store import UNIT_TOKENS
-from memlake.transforms.score.losses import BY_TURN, UNLIKE
-from memlake.transforms.score.matching import MATCHES
+from memlake.transforms.score.losses import BY_TURN, MATCHES, UNLIKE
 from memlake.transforms.score.source_tokens import SOURCE_TOKENS
 
 FOLDERS = ("macros", "views", "scores", "losses", "costs", "audits", "reports", "browser")
