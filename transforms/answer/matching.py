@@ -9,16 +9,13 @@ from memlake.transforms.text.squad import squad_normalised
 Verdict = tuple[bool | None, str | None]
 
 
-class Tokens:
+class Tokens(dict[str, frozenset[str]]):
     """Distinct content tokens of texts, worked out once for all of them."""
 
     def __init__(self, texts: Iterable[str], language: Language) -> None:
         distinct = list(dict.fromkeys(texts))
         lists = content_tokens_of(distinct, language=language, distinct=True).to_pylist()
-        self._of = dict(zip(distinct, map(frozenset, lists), strict=True))
-
-    def __getitem__(self, text: str) -> frozenset[str]:
-        return self._of[text]
+        super().__init__(zip(distinct, map(frozenset, lists), strict=True))
 
 
 def matches(said: str, golds: Sequence[str], tokens: Tokens) -> Verdict:

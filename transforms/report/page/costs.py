@@ -5,7 +5,6 @@ from markupsafe import Markup
 from memlake.transforms.report.data.document import Document, Row
 from memlake.transforms.report.page.charts_lines import Axes, Line, line_chart
 from memlake.transforms.report.page.html import empty, figure, numbers, paragraph, section, table
-from memlake.transforms.report.page.looks import looks, named_only
 from memlake.transforms.report.page.words import (
     at_name,
     cell_name,
@@ -13,7 +12,9 @@ from memlake.transforms.report.page.words import (
     cutoff_name,
     includes,
     interval,
+    looks,
     metric_name,
+    named_only,
     plain_note,
     share,
 )

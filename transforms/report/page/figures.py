@@ -6,8 +6,16 @@ from memlake.transforms.report.data.document import Document, Row
 from memlake.transforms.report.page.charts_lines import Axes, Line, line_chart
 from memlake.transforms.report.page.charts_rows import Dot, dot_chart
 from memlake.transforms.report.page.html import el, empty, figure, numbers, paragraph, section
-from memlake.transforms.report.page.looks import looks, named_only
-from memlake.transforms.report.page.words import at_name, cell_name, counted, interval, metric_name, share
+from memlake.transforms.report.page.words import (
+    at_name,
+    cell_name,
+    counted,
+    interval,
+    looks,
+    metric_name,
+    named_only,
+    share,
+)
 
 # Figures shown at once; the others are folded up.
 _OPEN = 3

@@ -6,7 +6,6 @@ from memlake.schemas.metrics import METRICS
 from memlake.transforms.report.data.document import At, Compared, Document, RunCard
 from memlake.transforms.report.page.charts_rows import Dot, dot_chart
 from memlake.transforms.report.page.html import el, empty, figure, join, notes, numbers, paragraph, section, table
-from memlake.transforms.report.page.looks import looks, named_only
 from memlake.transforms.report.page.words import (
     CONTROLS,
     at_name,
@@ -15,7 +14,9 @@ from memlake.transforms.report.page.words import (
     cutoff_name,
     includes,
     interval,
+    looks,
     metric_name,
+    named_only,
     p_value,
     plain_note,
     share,
