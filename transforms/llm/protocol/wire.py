@@ -90,7 +90,7 @@ async def chat(client: "AsyncOpenAI", body: Mapping[str, Any], *, timeout_s: flo
     """Ask for a chat completion.
 
     Args:
-        body: see `Habits.body`.
+        body: see `ServerCapabilities.body`.
         timeout_s: from the request to the end of the reply, however slowly it trickles.
 
     Raises:
