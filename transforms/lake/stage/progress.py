@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memlake.transforms.base.atomic_files import put_text
 from memlake.transforms.base.batch import Batch
 
 # A run whose folder nothing has touched for so long does not live.
@@ -109,9 +110,7 @@ class Progress:
 
     def _put(self, name: str, text: str) -> None:
         """Write a note at once: the driver may look at any moment."""
-        part = self.folder / f"{name}-{os.getpid()}-{id(self)}.tmp"
-        part.write_text(text)
-        part.replace(self.folder / name)
+        put_text(self.folder / name, text)
 
     def _numbers(self, suffix: str) -> dict[int, int]:
         return {int(file.stem): int(file.read_text()) for file in self.folder.glob(f"*.{suffix}")}

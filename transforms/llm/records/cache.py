@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
-from memlake.transforms.base.atomic_files import put_once, put_over
+from memlake.transforms.base.atomic_files import put_once, put_text
 from memlake.transforms.base.ids import content_id
 from memlake.transforms.llm.protocol.model import UNFINISHED, Embedded, Message, Mode, Outcome, Reply, Request
 
@@ -126,7 +126,7 @@ class ReplyCache:
             return True
         if (self.get(request_hash) or self.get_vector(request_hash)) is not None:
             return False
-        put_over(path, text)  # a broken one would stand in the way for ever
+        put_text(path, text)  # a broken one would stand in the way for ever
         return True
 
 
