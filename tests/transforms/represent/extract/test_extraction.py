@@ -18,7 +18,7 @@ from memlake.transforms.base.concurrent import each
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.llm.prompting import prompt, prompt_names
 from memlake.transforms.llm.protocol.model import ModelStoppedError, Request
-from memlake.transforms.represent.by_model.artifacts import QUOTED
+from memlake.transforms.represent.by_model.artifacts import ARTIFACTS
 from memlake.transforms.represent.by_model.asked import material_of
 from memlake.transforms.represent.catalogue import asking, making
 from memlake.transforms.represent.common.representation import Units
@@ -37,7 +37,7 @@ TALK = {
 
 def made(turns: pa.Table, script: Any, spec: str = "artifacts") -> tuple[Units, ScriptedModel]:
     model = ScriptedModel(script)
-    return asyncio.run(QUOTED.build(making(spec, model="m"), turns, model)), model
+    return asyncio.run(ARTIFACTS.asking.build(making(spec, model="m"), turns, model)), model
 
 
 def rows(units: Units) -> list[dict[str, Any]]:
@@ -384,7 +384,7 @@ def test_a_stopped_run_stops_at_once_with_its_reason(turns_of: TurnsOf) -> None:
     model = ScriptedModel(script)
     turns = turns_of({f"v{n}": TALK["v"] for n in range(1500)})
     with pytest.raises(ModelStoppedError, match="no quota"):
-        asyncio.run(QUOTED.build(making("artifacts", model="m"), turns, model))
+        asyncio.run(ARTIFACTS.asking.build(making("artifacts", model="m"), turns, model))
     assert len(model.requests) <= 1000
 
 
