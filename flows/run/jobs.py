@@ -131,7 +131,7 @@ def _watched(job: StageJob | GatherJob, shards: int, label: str) -> Iterator[Pro
     progress = Progress(job.lake.staged, job.run_id)
     progress.open()
     try:
-        asked = job.models.told if isinstance(job, StageJob) and job.models.server else None
+        asked = job.models.summary if isinstance(job, StageJob) and job.models.server else None
         with watching(progress, shards, job.total_bytes, label=label, quiet=job.execution.quiet, asked=asked):
             yield progress
     finally:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # A wait that a server asked for may be minutes; a run that is stopped meanwhile should not sit it out.
 _LONGEST_NAP_S = 1.0
+_COUNTS = ("tokens_in", "tokens_out", "tokens_cached")
 # Outcomes of requests that were refused before the model saw them: they cost nothing.
 _UNSEEN = ("too_long", "rejected")
 
@@ -97,12 +98,10 @@ class CallRecorder:
             cell=self.cell,
             mode=call.mode,
             from_cache=from_cache,
-            tokens_in=exchange.tokens_in if exchange else None,
-            tokens_out=exchange.tokens_out if exchange else None,
-            tokens_cached=exchange.tokens_cached if exchange else None,
             price_usd=price_usd,
             latency_s=latency_s,
-            detail=detail or None,
+            detail=detail,
+            **({name: getattr(exchange, name) for name in _COUNTS} if exchange else {}),
         )
 
 

@@ -1,8 +1,8 @@
 """The reply cache: what a model said once is never paid again, on this machine or another that has the lake.
 
 An entry a file, named by the hash of what was asked, in the lake's `cache/llm`; it belongs to no snapshot. An entry is put
-whole or not at all, and the first one counts. A broken one, as a power loss leaves it, is as good as none, and so is one
-whose request is not of the hash that it is found by.
+whole or not at all, and the first entry stays. A broken entry, as a power loss leaves it, is as good as none, and so is an
+entry whose request is not of the hash that it is found by.
 """
 
 import base64
@@ -42,7 +42,7 @@ class ReplyCache:
         return None if entry is None else _reply(request_hash, entry)
 
     def put(self, reply: Reply, *, request: Request, provider: str, about: str) -> bool:
-        """Keep what came of a request, unless it is kept already; say whether this one counts.
+        """Keep what came of a request, unless it is kept already; say whether it was put.
 
         Raises:
             ValueError: what came of it is not the last word (transient, missing), or it answers another request.
@@ -81,7 +81,7 @@ class ReplyCache:
         about: str,
         tokens: int | None = None,
     ) -> bool:
-        """Keep what came of embedding a text, unless it is kept already; say whether this one counts.
+        """Keep what came of embedding a text, unless it is kept already; say whether it was put.
 
         Args:
             tokens: of this text, when the server said it of the text alone.
@@ -126,7 +126,7 @@ class ReplyCache:
             return True
         if (self.get(request_hash) or self.get_vector(request_hash)) is not None:
             return False
-        put_text(path, text)  # a broken one would stand in the way for ever
+        put_text(path, text)  # a broken entry would stand in the way for ever
         return True
 
 

@@ -330,7 +330,9 @@ def test_the_sums_hold_whatever_the_replies_are(turns_of: TurnsOf, seed: int, pa
     units, model = made(turns_of(talk), script, f"artifacts-sums:second_pass={passes}")
     told = rows(units)
     assert sum(row["calls"] for row in told) == len(model.requests)
-    repairs = [one for one in model.requests if one.messages[-1].content.startswith("That reply cannot be used")]
+    repairs = [
+        request for request in model.requests if request.messages[-1].content.startswith("That reply cannot be used")
+    ]
     assert sum(row["repairs"] for row in told) == len(repairs) > 0
     assert sum(row["tokens_in"] or 0 for row in told) == sum(asked for asked, _ in tokens)
     assert sum(row["tokens_out"] or 0 for row in told) == sum(said for _, said in tokens)

@@ -155,7 +155,7 @@ def test_hostile_messages_go_through_a_real_server_and_only_flagged_items_lack_t
         pieces = rows[unit["unit_id"]]
         assert said["grounded"] == all(piece["grounding"] != "none" for piece in pieces)
         if said["grounded"]:
-            found = "".join(whole[unit["conversation_id"]][one["char_start"] : one["char_end"]] for one in pieces)
+            found = "".join(whole[unit["conversation_id"]][span["char_start"] : span["char_end"]] for span in pieces)
             assert found
             if said["grounding"] == "exact":
                 assert said["quote"].strip() == found
