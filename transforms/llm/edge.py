@@ -89,7 +89,7 @@ class Edge:
         # cost more than all the rest; those that compute lose next to nothing by stopping more often.
         sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_S))
         try:
-            self._on_loop(self._start()).result()
+            self.submit(self._start()).result()
         except BaseException:
             self._stop_loop()
             raise
@@ -108,7 +108,10 @@ class Edge:
         Raises:
             RuntimeError: the edge is closed.
         """
-        return self._on_loop(work)
+        if self._ended:
+            work.close()
+            raise RuntimeError("the model edge is closed")
+        return asyncio.run_coroutine_threadsafe(self._tracked(work), self._loop)
 
     def close(self) -> None:
         """Give it up; the last user's call cancels what is under way and ends the loop and its thread."""
@@ -128,13 +131,7 @@ class Edge:
     async def _here(self, work: Coroutine[Any, Any, Result]) -> Result:
         if asyncio.get_running_loop() is self._loop:
             return await self._tracked(work)
-        return await asyncio.wrap_future(self._on_loop(work))
-
-    def _on_loop(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
-        if self._ended:
-            work.close()
-            raise RuntimeError("the model edge is closed")
-        return asyncio.run_coroutine_threadsafe(self._tracked(work), self._loop)
+        return await asyncio.wrap_future(self.submit(work))
 
     async def _tracked(self, work: Coroutine[Any, Any, Result]) -> Result:
         task = asyncio.current_task()

@@ -8,6 +8,7 @@ entry whose request is not of the hash that it is found by.
 import base64
 import binascii
 import json
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -20,6 +21,9 @@ from memlake.transforms.llm.protocol.model import UNFINISHED, Embedded, Message,
 _VERSION = 1
 _OUTCOMES = frozenset(get_args(Outcome)) - UNFINISHED
 _MODES = frozenset(get_args(Mode))
+# The fields of a Reply that an entry holds.
+_TEXTS = ("outcome", "text", "detail", "mode")
+_COUNTS = ("tokens_in", "tokens_out", "tokens_cached")
 
 
 class ReplyCache:
@@ -51,17 +55,11 @@ class ReplyCache:
             raise ValueError(f"reply={reply.request_hash} does not answer request={request.hash(provider)}")
         _check_final(reply.outcome)
         entry = {
-            "outcome": reply.outcome,
-            "text": reply.text,
-            "detail": reply.detail,
-            "mode": reply.mode,
-            "tokens_in": reply.tokens_in,
-            "tokens_out": reply.tokens_out,
-            "tokens_cached": reply.tokens_cached,
+            **{name: getattr(reply, name) for name in (*_TEXTS, *_COUNTS)},
             "model": request.model,
             "provider": provider,
             "about": about,
-            "request": _request_fields(request),
+            "request": asdict(request),
         }
         return self._put(reply.request_hash, "chat", entry)
 
@@ -152,29 +150,15 @@ def _check_final(outcome: str) -> None:
         raise ValueError(f"outcome={outcome!r} is not kept: {', '.join(sorted(_OUTCOMES))}")
 
 
-def _request_fields(request: Request) -> dict[str, object]:
-    return {
-        "model": request.model,
-        "messages": [{"role": message.role, "content": message.content} for message in request.messages],
-        "max_tokens": request.max_tokens,
-        "schema": request.schema,
-        "schema_name": request.schema_name,
-        "temperature": request.temperature,
-        "seed": request.seed,
-    }
-
-
 def _reply(request_hash: str, entry: dict[str, Any]) -> Reply | None:
-    values = {name: entry.get(name) for name in ("outcome", "text", "detail", "mode")}
-    tokens = {name: entry.get(name) for name in ("tokens_in", "tokens_out", "tokens_cached")}
-    if not all(isinstance(value, str) for value in values.values()):
+    values: dict[str, Any] = {name: entry.get(name) for name in (*_TEXTS, *_COUNTS)}
+    if not all(isinstance(values[name], str) for name in _TEXTS):
         return None
     if values["outcome"] not in _OUTCOMES or values["mode"] not in _MODES:
         return None
-    if not all(count is None or type(count) is int for count in tokens.values()):
+    if not all(values[name] is None or type(values[name]) is int for name in _COUNTS):
         return None
-    fields: dict[str, Any] = {**values, **tokens}
-    return Reply(request_hash, from_cache=True, **fields)
+    return Reply(request_hash, from_cache=True, **values)
 
 
 def _embedded(entry: dict[str, Any]) -> Embedded | None:
