@@ -2,7 +2,8 @@
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -15,10 +16,11 @@ from memlake.transforms.embed.embedder import Embedder, encode
 from memlake.transforms.embed.outputs import Outputs, columns_of, outputs_of
 from memlake.transforms.embed.reranker import load_reranker
 from memlake.transforms.embed.vectors import check_card
-from memlake.transforms.evaluate.beside import check_beside, read_beside, reads_of
+from memlake.transforms.evaluate.beside import check_beside, read_beside, reads_of, representations_of
 from memlake.transforms.evaluate.groups import conversation_groups
 from memlake.transforms.evaluate.questions import labelled_questions
 from memlake.transforms.lake.storage.snapshot import Snapshot
+from memlake.transforms.llm.edge import Edge, EdgeSettings, open_edge
 from memlake.transforms.retrieve.cell import Found, run_cell
 from memlake.transforms.retrieve.store.store import UNIT_TOKENS, Store, align_vectors, open_store
 from memlake.transforms.study.cells import runnable
@@ -68,12 +70,14 @@ def search_corpus(
     run_id: str,
     questions: pa.Table,
     embedder: Embedder | None,
+    edge: EdgeSettings | None = None,
 ) -> Iterator[Searched]:
     """Run a study's cells on a corpus, conversation by conversation; what a cell found is let go before the next begins.
 
     Args:
         questions: what is asked, each question once.
         embedder: of the questions, and of the stored vectors if these are to be read; None where no plan needs one.
+        edge: the run's server, for plans that ask chat models.
 
     Raises:
         NotFoundError: a representation is not stored, not embedded or not linked, for a conversation that is asked about;
@@ -88,7 +92,7 @@ def search_corpus(
     check_beside(snapshot, corpus.name, cells, pc.unique(questions["conversation_id"]).to_pylist())
     vectors = question_vectors(questions, embedder, wanted)
     most = _GROUP_UNITS_MULTI if "multi" in wanted else GROUP_UNITS
-    for group in conversation_groups(snapshot, corpus.name, _representations(cells), questions, most):
+    for group in conversation_groups(snapshot, corpus.name, representations_of(cells), questions, most):
         units = _by_conversation(_units(snapshot, corpus.name, cells, group))
         stored = {} if embedder is None else _vectors(snapshot, study, corpus.name, cells, embedder, group)
         beside = {
@@ -103,7 +107,7 @@ def search_corpus(
                 questions.take(rows),
                 None if vectors is None else vectors.take(rows),
             )
-            yield from _searched(study, corpus, cells, run_id, here)
+            yield from _searched(study, corpus, cells, run_id, here, edge)
 
 
 def question_vectors(
@@ -169,6 +173,19 @@ def _check_outputs(embedder: Embedder, wanted: Collection[str]) -> None:
         )
 
 
+@contextmanager
+def model_of(edge: EdgeSettings | None, cell: StudyCell) -> Iterator[Edge | None]:
+    """The edge under the cell's name, so that `calls` says which cell asked; None where nothing is asked of a model."""
+    if edge is None:
+        yield None
+        return
+    held = open_edge(replace(edge, cell=cell.name))
+    try:
+        yield held
+    finally:
+        held.close()
+
+
 @dataclass(frozen=True, slots=True)
 class _Conversation:
     """What is held of a conversation: rows of its tables, what is asked, and vectors of its group by representation."""
@@ -181,26 +198,32 @@ class _Conversation:
 
 
 def _searched(
-    study: Study, corpus: StudyCorpus, cells: Sequence[StudyCell], run_id: str, here: _Conversation
+    study: Study,
+    corpus: StudyCorpus,
+    cells: Sequence[StudyCell],
+    run_id: str,
+    here: _Conversation,
+    edge: EdgeSettings | None,
 ) -> Iterator[Searched]:
     stores: dict[tuple[str, ...], Store] = {}
-    told: set[str] = set()
+    searched: set[str] = set()
     for cell in cells:
         if cell.representations not in stores:
-            alike = [one for one in cells if one.representations == cell.representations]
+            alike = [other for other in cells if other.representations == cell.representations]
             stores[cell.representations] = _store(alike, corpus, here)
         store = stores[cell.representations]
-        news = pa.array(sorted(set(cell.representations) - told), pa.string())
-        told.update(cell.representations)
+        news = pa.array(sorted(set(cell.representations) - searched), pa.string())
+        searched.update(cell.representations)
         tokens = store.unit_tokens if len(news) else UNIT_TOKENS.empty_table()
         start = perf_counter()
-        found = run_cell(
-            runnable(study, cell, run_id),
-            store=store,
-            questions=here.asked,
-            question_vectors=here.vectors if cell.plan.needs_vectors else None,
-            evidence=here.beside.get("evidence"),
-        )
+        with model_of(edge, cell) if cell.plan.chat_models else nullcontext() as model:
+            found = run_cell(
+                runnable(study, cell, run_id),
+                store=store,
+                questions=here.asked,
+                question_vectors=here.vectors if cell.plan.needs_vectors else None,
+                model=model,
+            )
         seconds = perf_counter() - start
         yield Searched(cell.name, found, tokens.filter(pc.is_in(tokens["representation"], value_set=news)), seconds)
 
@@ -209,24 +232,19 @@ def _store(alike: Sequence[StudyCell], corpus: StudyCorpus, here: _Conversation)
     """One store for the cells that search the same representations, with all that any of their plans needs."""
     representations = alike[0].representations
     needs = frozenset[str]().union(*(cell.plan.needs for cell in alike))
-    reads = reads_of(alike)
     units = here.units.filter(pc.is_in(here.units["representation"], value_set=pa.array(representations)))
     aligned = None
     if needs:
         held = [here.stored[name].select(columns_of(needs)) for name in representations]
         aligned = align_vectors(units, pa.concat_tables(held))
-    tables = {name: here.beside[name] for name in ("provenance", "turns", "links") if name in reads}
-    return open_store(units, vectors=aligned, language=corpus.language, **tables)
-
-
-def _representations(cells: Sequence[StudyCell]) -> list[str]:
-    return sorted({name for cell in cells for name in cell.representations})
+    beside = {name: here.beside[name] for name in reads_of(alike)}
+    return open_store(units, vectors=aligned, language=corpus.language, **beside)
 
 
 def _units(snapshot: Snapshot, corpus: str, cells: Sequence[StudyCell], group: Sequence[str]) -> pa.Table:
     where = (
         (pc.field("corpus") == corpus)
-        & pc.field("representation").isin(_representations(cells))
+        & pc.field("representation").isin(representations_of(cells))
         & pc.field("conversation_id").isin(list(group))
     )
     return snapshot.read("units", where=where)

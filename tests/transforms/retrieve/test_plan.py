@@ -44,10 +44,10 @@ def test_a_plan_says_which_tables_it_reads_beside_units():
     ]  # fmt: skip
     plan = parse_plan("p", steps)
     assert plan.reads == {"provenance", "turns", "links"}
-    assert (plan.expand.relations, plan.only_new, plan.swap.seed) == (("similar",), "turns", 0)
+    assert (plan.steps[3].relations, plan.view.only_new, plan.steps[5].seed) == (("similar",), "turns", 0)
     assert parse_plan("p", plan.tables()) == plan
     assert not parse_plan("p", [seed, {"step": "filter", "kinds": ["chunk"]}, rank, pack]).reads
-    assert parse_plan("p", [{"step": "seed_gold", "label_set": "corrected"}, rank, pack]).label_sets == ("corrected",)
+    assert parse_plan("p", [{"step": "seed_gold", "label_set": "corrected"}, rank, pack]).steps[0].label_set == "corrected"
 
 
 def test_a_plan_takes_another_reranker_or_none():
@@ -85,7 +85,7 @@ TWO = [{"step": "seed_dense"}, {"step": "seed_sparse"}]
     [
         (
             [{"step": "seed_lexical", "k2": 1}, *END],
-            r"step 1: setting='k2' is unknown: allowed are b, copies, formula, k1",
+            r"step 1: setting='k2' is unknown: allowed are b, copies, formula, k1, language; did you mean 'k1'",
         ),
         ([{"step": "rank", "depth": 1}], "setting='depth' is unknown: allowed are above, candidates"),
         ([{"step": "seed_dense", "k": 1}, *END], "setting='k' is unknown: allowed are none"),
@@ -93,7 +93,7 @@ TWO = [{"step": "seed_dense"}, {"step": "seed_sparse"}]
         ([{"step": "seed_lexical", "k1": True}, *END], "k1=True: a number"),
         ([{"step": "seed_lexical", "k1": -1}, *END], "k1=-1: a number, 0 or more"),
         ([{"step": "seed_lexical", "language": "dutch"}, *END], "language='dutch': allowed are english, other"),
-        (["rank"], "step 1 is 'rank': a table with the key 'step' is allowed"),
+        (["rank"], "step 1: 'rank' is no step: a table with the key 'step' is allowed"),
         (END, "seeds are none"),
         ([], "seeds are none"),
         (

@@ -1,40 +1,41 @@
 """Seed steps: every unit of the conversation gets a score for every question, exactly, by one scorer."""
 
-from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from memlake.transforms.base.fields import Count, Number
 from memlake.transforms.embed.outputs import Vectors
 from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
 from memlake.transforms.retrieve.indexes.lexical import LexicalIndex, LexicalSettings
 from memlake.transforms.retrieve.indexes.lexical_okapi import OkapiIndex
-from memlake.transforms.retrieve.steps.search import Matrix, Search, needed
+from memlake.transforms.retrieve.indexes.words import WordIndex
+from memlake.transforms.retrieve.steps.search import Matrix, Scale, Search
+from memlake.transforms.retrieve.steps.step import Seed, later
 from memlake.transforms.retrieve.store.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class SeedDense:
+class SeedDense(Seed):
     """Exact cosine of question and unit; NaN where either has no vector, 0 where a vector is all zeros."""
 
-    stage: ClassVar[Literal["seed"]] = "seed"
-    reads: ClassVar[frozenset[str]] = frozenset()
-    output: ClassVar[str] = "dense"
+    part: ClassVar[str] = "dense"
+    scale: ClassVar[Scale] = "cosine"
+    outputs: ClassVar[frozenset[str]] = frozenset({"dense"})
+    step: Literal["seed_dense"]
 
-    def apply(self, search: Search) -> Search:
-        """Add the part 'dense'.
+    def score(self, search: Search) -> Matrix:
+        """See Seed.
 
         Raises:
             UsageError: the store or the questions were not embedded.
         """
-        asked, stored = needed(search, "seed_dense", self.output)
+        asked, stored = search.outputs(self.step, "dense")
         assert asked.dense is not None
         assert stored.dense is not None
-        return replace(search, parts={**search.parts, "dense": cosines(asked.dense, stored.dense)})
+        return cosines(asked.dense, stored.dense)
 
 
-@dataclass(frozen=True, slots=True)
-class SeedLexical:
+class SeedLexical(Seed):
     """BM25 of question and key_text over the units of the conversation.
 
     Attributes:
@@ -43,24 +44,27 @@ class SeedLexical:
         formula: 'lucene' as bm25s has it; 'okapi' is rank_bm25's BM25Okapi, with words of its own whatever the language.
     """
 
-    stage: ClassVar[Literal["seed"]] = "seed"
-    reads: ClassVar[frozenset[str]] = frozenset()
-    language: str = field(default="english", metadata={"allowed": ("english", "other")})
-    k1: float = 1.5
-    b: float = 0.75
-    copies: int = field(default=1, metadata={"optional": True})
-    formula: str = field(default="lucene", metadata={"allowed": ("lucene", "okapi"), "optional": True})
+    part: ClassVar[str] = "lexical"
+    scale: ClassVar[Scale] = "words"
+    step: Literal["seed_lexical"]
+    language: Literal["english", "other"] = "english"
+    k1: Number = 1.5
+    b: Number = 0.75
+    copies: Count = later(1)
+    formula: Literal["lucene", "okapi"] = later("lucene")
 
-    def apply(self, search: Search) -> Search:
-        """Add the part 'lexical'."""
-        return replace(search, parts={**search.parts, "lexical": self._index(search.store).scores(search.texts)})
+    def score(self, search: Search) -> Matrix:
+        """See Seed."""
+        return self.index(search.store).scores(search.texts)
 
-    def _index(self, store: Store) -> LexicalIndex | OkapiIndex:
+    def index(self, store: Store) -> WordIndex:
+        """The index of the store's units, made once."""
         if self.formula == "okapi":
             key = ("okapi", self.k1, self.b, self.copies)
             return store.once(key, lambda: OkapiIndex.build(store.key_texts(self.copies), k1=self.k1, b=self.b))
         language = "other" if store.language == "other" else self.language
-        return store.lexical_index(LexicalSettings(language=language, k1=self.k1, b=self.b), self.copies)
+        settings = LexicalSettings(language=language, k1=self.k1, b=self.b)
+        return store.once((settings, self.copies), lambda: LexicalIndex.build(store.key_texts(self.copies), settings))
 
 
 def cosines(questions: Vectors, units: Vectors) -> Matrix:

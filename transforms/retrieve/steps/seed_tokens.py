@@ -1,6 +1,5 @@
 """Seed steps on tokens: the weights and the vectors that an embedder gives each token of a text."""
 
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -9,56 +8,55 @@ import numpy.typing as npt
 from memlake.transforms.embed.embedder import Ragged
 from memlake.transforms.embed.outputs import Outputs
 from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
-from memlake.transforms.retrieve.steps.search import Matrix, Search, needed
+from memlake.transforms.retrieve.steps.search import Matrix, Scale, Search
+from memlake.transforms.retrieve.steps.step import Seed
 
 # Products of token vectors held at one time: about 64 MB, whatever the conversation.
 _BLOCK = 8_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class SeedSparse:
+class SeedSparse(Seed):
     """Weights of the tokens that question and unit share, multiplied and added: FlagEmbedding's lexical matching score.
 
     NaN where either has no vector, 0 where they share no token.
     """
 
-    stage: ClassVar[Literal["seed"]] = "seed"
-    reads: ClassVar[frozenset[str]] = frozenset()
-    output: ClassVar[str] = "sparse"
+    part: ClassVar[str] = "sparse"
+    scale: ClassVar[Scale] = "words"
+    outputs: ClassVar[frozenset[str]] = frozenset({"sparse"})
+    step: Literal["seed_sparse"]
 
-    def apply(self, search: Search) -> Search:
-        """Add the part 'sparse'.
+    def score(self, search: Search) -> Matrix:
+        """See Seed.
 
         Raises:
             UsageError: the store or the questions have no weights of tokens.
         """
-        asked, stored = needed(search, "seed_sparse", self.output)
-        score = lexical_weights_scores(asked.sparse, stored.sparse)
-        return replace(search, parts={**search.parts, "sparse": _known(score, asked, stored)})
+        asked, stored = search.outputs(self.step, "sparse")
+        return _known(lexical_weights_scores(asked.sparse, stored.sparse), asked, stored)
 
 
-@dataclass(frozen=True, slots=True)
-class SeedMulti:
+class SeedMulti(Seed):
     """MaxSim: the mean over the question's tokens of each one's largest cosine with a token of the unit.
 
     FlagEmbedding's colbert_score; NaN where either has no vector.
     """
 
-    stage: ClassVar[Literal["seed"]] = "seed"
-    reads: ClassVar[frozenset[str]] = frozenset()
-    output: ClassVar[str] = "multi"
+    part: ClassVar[str] = "multi"
+    scale: ClassVar[Scale] = "cosine"
+    outputs: ClassVar[frozenset[str]] = frozenset({"multi"})
+    step: Literal["seed_multi"]
 
-    def apply(self, search: Search) -> Search:
-        """Add the part 'multi'.
+    def score(self, search: Search) -> Matrix:
+        """See Seed.
 
         Raises:
             UsageError: the store or the questions have no vectors of tokens.
         """
-        asked, stored = needed(search, "seed_multi", self.output)
+        asked, stored = search.outputs(self.step, "multi")
         assert asked.multi is not None
         assert stored.multi is not None
-        score = max_sim(asked.multi, stored.multi)
-        return replace(search, parts={**search.parts, "multi": _known(score, asked, stored)})
+        return _known(max_sim(asked.multi, stored.multi), asked, stored)
 
 
 def lexical_weights_scores(questions: Any, units: Any) -> Matrix:

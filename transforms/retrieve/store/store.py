@@ -1,6 +1,6 @@
 """What is searched: the units of one conversation as columns, with what every cell needs of them computed once."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.embed.outputs import Outputs, Vectors, as_outputs, outputs_from
-from memlake.transforms.retrieve.indexes.lexical import LexicalIndex, LexicalSettings
 from memlake.transforms.retrieve.store.sources import Record, Sources, record_of, sources_of
 from memlake.transforms.text.content_tokens import Language, content_tokens_of
 
@@ -45,16 +44,14 @@ class Store:
         units: rows of the units schema, of one conversation and one or more representations.
         vectors: what an embedder gave of the units, aligned with them. None: not embedded.
         language: 'english' or 'other': how content tokens are stemmed.
-        provenance, turns, links: rows of these tables, of the conversation, turns by ordinal. None: not read.
+        beside: rows of other tables, of the conversation, by the table's name; turns by ordinal.
         kept: what is made of them once, by what it is: indexes, costs, texts.
     """
 
     units: pa.Table
     vectors: Outputs | None = None
     language: Language = "english"
-    provenance: pa.Table | None = None
-    turns: pa.Table | None = None
-    links: pa.Table | None = None
+    beside: Mapping[str, pa.Table] = field(default_factory=dict)
     kept: dict[Hashable, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -66,10 +63,6 @@ class Store:
             self.kept[key] = make()
         made: T = self.kept[key]
         return made
-
-    def lexical_index(self, settings: LexicalSettings, copies: int = 1) -> LexicalIndex:
-        """The BM25 index of every key_text under these settings, each text counted `copies` times."""
-        return self.once((settings, copies), lambda: LexicalIndex.build(self.key_texts(copies), settings))
 
     def key_texts(self, copies: int = 1) -> list[str]:
         """What is searched of each unit, `copies` times in a row."""
@@ -99,13 +92,12 @@ class Store:
         Raises:
             UsageError: it was not read.
         """
-        held: pa.Table | None = getattr(self, table)
-        if held is None:
+        if table not in self.beside:
             raise UsageError(
                 f"a step of the plan needs {table}, and the store was opened without: of one conversation they are allowed",
                 hint="memlake study run STUDY reads them for every conversation",
             )
-        return held
+        return self.beside[table]
 
     @cached_property
     def content_tokens(self) -> Coded:
@@ -143,9 +135,7 @@ def open_store(
     *,
     vectors: Vectors | Outputs | None = None,
     language: Language = "english",
-    provenance: pa.Table | None = None,
-    turns: pa.Table | None = None,
-    links: pa.Table | None = None,
+    **beside: pa.Table,
 ) -> Store:
     """Sort the units of one conversation, and their vectors with them, by unit_id.
 
@@ -154,7 +144,8 @@ def open_store(
         vectors: outputs of the units, aligned with them; or vectors alone, shape (units, dimension), rows of NaN where a
             unit has none.
         language: how content tokens are stemmed.
-        provenance, turns, links: rows of the conversation, for plans that need them; those of other units do no harm.
+        beside: rows of the conversation in other tables, by the table's name, for plans that read them; those of other
+            units do no harm.
 
     Raises:
         UsageError: the units are of several conversations, or the vectors are not one a unit.
@@ -177,9 +168,7 @@ def open_store(
         units=units.take(order).combine_chunks(),
         vectors=aligned,
         language=language,
-        provenance=provenance,
-        turns=None if turns is None else turns.sort_by("ordinal"),
-        links=links,
+        beside={name: rows.sort_by("ordinal") if name == "turns" else rows for name, rows in beside.items()},
     )
 
 
