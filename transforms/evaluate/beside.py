@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from memlake.schemas import TABLES
 from memlake.transforms.lake.storage.snapshot import Snapshot
+from memlake.transforms.retrieve.steps.step import Scope
 from memlake.transforms.study.study import StudyCell
 
 
@@ -42,4 +43,4 @@ def check_beside(snapshot: Snapshot, corpus: str, cells: Sequence[StudyCell], co
     """
     steps = dict.fromkeys((step, cell.representations) for cell in cells for step in cell.plan.steps)
     for step, representations in steps:
-        step.check_stored(snapshot, corpus, representations, conversations)
+        step.check_stored(Scope(snapshot, corpus, representations, conversations))

@@ -1,6 +1,5 @@
 """Expand step: neighbours of the candidates along links join them."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -11,9 +10,8 @@ import pyarrow.compute as pc
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.base.fields import Count, CountOrNone, Number, Texts
 from memlake.transforms.lake.storage.parts import links_part
-from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.retrieve.steps.search import Chosen, Matrix, Search, Whole
-from memlake.transforms.retrieve.steps.step import Stage, Step
+from memlake.transforms.retrieve.steps.step import Scope, Stage, Step
 from memlake.transforms.retrieve.store.store import Store
 
 # Scores of (question, link) held at one time: about 32 MB.
@@ -43,37 +41,36 @@ class Expand(Step):
     hops: Count = 1
     decay: Number = 0.8
 
-    def check_stored(
-        self, snapshot: Snapshot, corpus: str, representations: Sequence[str], conversations: Sequence[str]
-    ) -> None:
+    def check_stored(self, scope: Scope) -> None:
         """See Step; a representation that was linked and has no two units alike is no fault: nothing expands.
 
         Raises:
             NotFoundError: of a conversation a representation was never linked by these relations.
         """
-        for representation in representations:
-            linked = self._linked(snapshot, corpus, representation)
-            if lacking := [name for name in conversations if name not in linked]:
+        for representation in scope.representations:
+            linked = self._linked(scope, representation)
+            if lacking := [name for name in scope.conversations if name not in linked]:
                 relations = ", ".join(self.relations) or "any"
                 raise NotFoundError(
-                    f"representation={representation!r} of corpus={corpus!r} has no links of relation={relations} in "
-                    f"{len(lacking)} of {len(conversations)} conversations, the first is {lacking[0]!r}, and a plan "
-                    "expands along them",
-                    hint=f"memlake link {representation} --corpus {corpus}",
+                    f"representation={representation!r} of corpus={scope.corpus!r} has no links of relation={relations} "
+                    f"in {len(lacking)} of {len(scope.conversations)} conversations, the first is {lacking[0]!r}, and a "
+                    "plan expands along them",
+                    hint=f"memlake link {representation} --corpus {scope.corpus}",
                 )
 
-    def _linked(self, snapshot: Snapshot, corpus: str, representation: str) -> set[str]:
+    def _linked(self, scope: Scope, representation: str) -> set[str]:
         """The conversations whose units were linked, or brought links with them, whatever their number."""
-        made = pc.starts_with(pc.field("part"), f"links:{representation}:")
-        brought = pc.field("representation") == representation
+        here = pc.field("corpus") == scope.corpus
+        made = here & pc.starts_with(pc.field("part"), f"links:{representation}:")
+        brought = here & (pc.field("representation") == representation)
         if self.relations:
-            made = pc.field("part").isin([links_part(representation, relation) for relation in self.relations])
+            made &= pc.field("part").isin([links_part(representation, relation) for relation in self.relations])
             brought &= pc.field("relation").isin(list(self.relations))
-        found = (
-            snapshot.dataset(name).to_table(columns=["conversation_id"], filter=(pc.field("corpus") == corpus) & where)
+        tables = (
+            scope.snapshot.dataset(name).to_table(["conversation_id"], where)
             for name, where in (("parts", made), ("links", brought))
         )
-        return {name for rows in found for name in pc.unique(rows["conversation_id"]).to_pylist()}
+        return {name for rows in tables for name in pc.unique(rows["conversation_id"]).to_pylist()}
 
     def apply(self, search: Search) -> Search:
         """Set order, score and `listed` with the neighbours.

@@ -1,6 +1,5 @@
 """Seed steps that read no question's words: chance, the gold turns themselves, and time."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -9,9 +8,8 @@ import pyarrow.compute as pc
 
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.base.fields import CountOrNone, Text
-from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.retrieve.steps.search import Chosen, Matrix, Search, Whole
-from memlake.transforms.retrieve.steps.step import Seed
+from memlake.transforms.retrieve.steps.step import Scope, Seed
 from memlake.transforms.retrieve.store.chance import LEVELS, chance
 from memlake.transforms.retrieve.store.sources import UNPLACED
 
@@ -42,18 +40,16 @@ class SeedGold(Seed):
     step: Literal["seed_gold"]
     label_set: Text = "official"
 
-    def check_stored(
-        self, snapshot: Snapshot, corpus: str, representations: Sequence[str], conversations: Sequence[str]  # noqa: ARG002
-    ) -> None:
+    def check_stored(self, scope: Scope) -> None:
         """See Step.
 
         Raises:
             NotFoundError: no question of the corpus has gold of the label set.
         """
-        where = (pc.field("corpus") == corpus) & (pc.field("label_set") == self.label_set)
-        if not snapshot.dataset("evidence").count_rows(filter=where):
+        where = (pc.field("corpus") == scope.corpus) & (pc.field("label_set") == self.label_set)
+        if not scope.snapshot.dataset("evidence").count_rows(filter=where):
             raise NotFoundError(
-                f"corpus={corpus!r} has no evidence of label_set={self.label_set!r}, and a plan looks for it",
+                f"corpus={scope.corpus!r} has no evidence of label_set={self.label_set!r}, and a plan looks for it",
                 hint="memlake sql 'select distinct corpus, label_set from evidence'",
             )
 

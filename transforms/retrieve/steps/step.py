@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,6 +14,16 @@ from memlake.transforms.retrieve.contexts.view import View
 from memlake.transforms.retrieve.steps.search import Matrix, Part, Scale, Search, Whole
 
 Stage = Literal["seed", "fuse", "filter", "rank", "expand", "rerank", "show", "swap", "pack"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a plan is run on: the representations that it searches, and the conversations that are asked about."""
+
+    snapshot: Snapshot
+    corpus: str
+    representations: Sequence[str]
+    conversations: Sequence[str]
 
 
 class Step(BaseModel, ABC):
@@ -65,14 +76,8 @@ class Step(BaseModel, ABC):
         """What is wrong with it in a plan of these seeds; '' for nothing."""
         return ""
 
-    def check_stored(
-        self, snapshot: Snapshot, corpus: str, representations: Sequence[str], conversations: Sequence[str]
-    ) -> None:
+    def check_stored(self, scope: Scope) -> None:
         """Refuse to begin where the lake lacks what the step goes by.
-
-        Args:
-            representations: those that are searched.
-            conversations: those that are asked about.
 
         Raises:
             NotFoundError: something is not stored; the hint makes it.
