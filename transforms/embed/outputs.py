@@ -88,10 +88,11 @@ def outputs_from(stored: pa.Table, rows: pa.Array) -> Outputs:
         matrix = _matrix(ids.values[0], weights.values[0], ids.offsets, missing)
     if "multi" in taken:
         multi = _ragged(taken["multi"])
-    return Outputs(missing, _dense(taken["vector"]) if "vector" in taken else None, matrix, multi)
+    return Outputs(missing, dense_rows(taken["vector"]) if "vector" in taken else None, matrix, multi)
 
 
-def _dense(column: pa.FixedSizeListArray) -> Vectors:
+def dense_rows(column: pa.FixedSizeListArray) -> Vectors:
+    """The vectors of a column of a Lance table, rows of NaN where there is none."""
     values = np.full((len(column), column.type.list_size), np.nan, np.float32)
     there = column.is_valid().to_numpy(zero_copy_only=False)
     values[there] = column.drop_null().flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)

@@ -6,6 +6,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from time import perf_counter
 
+import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -85,13 +86,13 @@ def search_corpus(
         EmbedderMismatchError: stored vectors were made by another model or revision than the embedder's.
     """
     cells = study.cells_of(corpus.name)
-    wanted = frozenset[str]().union(*(cell.plan.needs for cell in cells))
+    needs = frozenset[str]().union(*(cell.plan.needs for cell in cells))
     for cell in cells:
         for name in cell.plan.rerankers:
             load_reranker(name)  # a model that is not here is told before any work
     check_beside(snapshot, corpus.name, cells, pc.unique(questions["conversation_id"]).to_pylist())
-    vectors = question_vectors(questions, embedder, wanted)
-    most = _GROUP_UNITS_MULTI if "multi" in wanted else GROUP_UNITS
+    vectors = question_vectors(questions, embedder, needs)
+    most = _GROUP_UNITS_MULTI if "multi" in needs else GROUP_UNITS
     for group in conversation_groups(snapshot, corpus.name, representations_of(cells), questions, most):
         units = _by_conversation(_units(snapshot, corpus.name, cells, group))
         stored = {} if embedder is None else _vectors(snapshot, study, corpus.name, cells, embedder, group)
@@ -110,37 +111,28 @@ def search_corpus(
             yield from _searched(study, corpus, cells, run_id, here, edge)
 
 
-def question_vectors(
-    questions: pa.Table, embedder: Embedder | None, wanted: Collection[str] = ("dense",)
-) -> Outputs | None:
+def question_vectors(questions: pa.Table, embedder: Embedder | None, needs: Collection[str]) -> Outputs | None:
     """Outputs of the questions, none where the model gave a question none; None without a model.
 
     Args:
-        wanted: which outputs the plans need: 'dense', 'sparse', 'multi'.
+        needs: which outputs the plans need: 'dense', 'sparse', 'multi'.
 
     Raises:
         UsageError: the embedder does not give one of them.
     """
     if embedder is None:
         return None
-    _check_outputs(embedder, wanted)
-    return outputs_of(encode(embedder, questions["text"].to_pylist(), questions=True), wanted)
+    _check_outputs(embedder, needs)
+    return outputs_of(encode(embedder, questions["text"].to_pylist(), questions=True), needs)
 
 
 def stored_vectors(
-    snapshot: Snapshot,
-    representation: str,
-    corpus: str,
-    embedder: Embedder,
-    conversations: Sequence[str] | None = None,
-    wanted: Collection[str] = ("dense",),
-    *,
-    asked: str = "",
-) -> pa.Table:
-    """Outputs (unit_id, vector, ...) of a corpus's units, or of some conversations', that this very embedder made.
+    snapshot: Snapshot, representation: str, corpus: str, embedder: Embedder, needs: Collection[str], *, asked: str = ""
+) -> lance.LanceDataset:
+    """The Lance table that holds vectors of a corpus's units, and perhaps others', made by this very embedder.
 
     Args:
-        wanted: which outputs the plans need: 'dense', 'sparse', 'multi'.
+        needs: which outputs the plans need: 'dense', 'sparse', 'multi'.
         asked: the embedder as the user named it, for the command that errors print.
 
     Raises:
@@ -148,7 +140,7 @@ def stored_vectors(
         EmbedderMismatchError: another model or revision made them.
         UsageError: the embedder does not give one of the outputs.
     """
-    _check_outputs(embedder, wanted)
+    _check_outputs(embedder, needs)
     name = embedder.card.embedder
     command = (
         f"memlake embed --embedder {shlex.quote(asked or name)} --corpus {corpus} --representations {representation}"
@@ -157,15 +149,11 @@ def stored_vectors(
     if dataset is None:
         raise NotFoundError(f"representation={representation!r} was never embedded by embedder={name!r}", hint=command)
     check_card(dataset.schema.metadata, embedder.card, command)
-    # An expression, not a text: an id never becomes part of a filter's syntax.
-    where = pc.field("corpus") == corpus
-    if conversations is not None:
-        where &= pc.field("conversation_id").isin(list(conversations))
-    return dataset.to_table(columns=columns_of(wanted), filter=where)
+    return dataset
 
 
-def _check_outputs(embedder: Embedder, wanted: Collection[str]) -> None:
-    if missing := sorted(set(wanted) - embedder.card.outputs):
+def _check_outputs(embedder: Embedder, needs: Collection[str]) -> None:
+    if missing := sorted(set(needs) - embedder.card.outputs):
         raise UsageError(
             f"embedder={embedder.card.embedder!r} gives {', '.join(sorted(embedder.card.outputs))}, and a plan needs "
             f"{', '.join(missing)}",
@@ -266,11 +254,15 @@ def _vectors(
     group: Sequence[str],
 ) -> dict[str, pa.Table]:
     """Vectors of a group's units by representation, of those that a plan needs them for."""
-    wanted: dict[str, set[str]] = {}
+    needs: dict[str, set[str]] = {}
     for cell in cells:
         for name in cell.representations if cell.plan.needs_vectors else ():
-            wanted.setdefault(name, set()).update(cell.plan.needs)
+            needs.setdefault(name, set()).update(cell.plan.needs)
+    # An expression, not a text: an id never becomes part of a filter's syntax.
+    where = (pc.field("corpus") == corpus) & pc.field("conversation_id").isin(list(group))
     return {
-        name: stored_vectors(snapshot, name, corpus, embedder, group, wanted[name], asked=study.embedder)
-        for name in sorted(wanted)
+        name: stored_vectors(snapshot, name, corpus, embedder, needs[name], asked=study.embedder).to_table(
+            columns=columns_of(needs[name]), filter=where
+        )
+        for name in sorted(needs)
     }

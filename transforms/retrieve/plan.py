@@ -15,11 +15,11 @@ from memlake.transforms.embed.reranker import check_reranker
 from memlake.transforms.retrieve.contexts.view import View
 from memlake.transforms.retrieve.steps.expand import Expand
 from memlake.transforms.retrieve.steps.filter import Filter
-from memlake.transforms.retrieve.steps.fuse import FuseRrf, FuseWeighted
+from memlake.transforms.retrieve.steps.fuse import Fuse, FuseRrf, FuseWeighted
 from memlake.transforms.retrieve.steps.pack import Pack
 from memlake.transforms.retrieve.steps.rank import Rank
 from memlake.transforms.retrieve.steps.rerank import Rerank
-from memlake.transforms.retrieve.steps.search import Search, Whole
+from memlake.transforms.retrieve.steps.search import Matrix, Part, Search, Whole
 from memlake.transforms.retrieve.steps.seed import SeedDense, SeedLexical
 from memlake.transforms.retrieve.steps.seed_plain import SeedGold, SeedRandom, SeedTime
 from memlake.transforms.retrieve.steps.seed_tokens import SeedMulti, SeedSparse
@@ -125,6 +125,21 @@ class Plan:
         """What of a unit contexts show."""
         return next((step.view for step in self.steps if step.view is not None), View())
 
+    @property
+    def seeds(self) -> tuple[Seed, ...]:
+        """The steps that score units."""
+        return tuple(step for step in self.steps if isinstance(step, Seed))
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether its best units are among those that its seeds lead with; see Step."""
+        return all(step.adds_up for step in self.steps)
+
+    def fused(self, parts: Mapping[str, Part]) -> Matrix:
+        """What units rank by, from the parts of its seeds."""
+        fuse = next((step for step in self.steps if isinstance(step, Fuse)), None)
+        return fuse.fused(parts) if fuse else next(iter(parts.values())).whole()
+
     def partners(self, questions: pa.Table) -> Whole:
         """By whose words each question is searched, as rows of `questions`."""
         rows = np.arange(questions.num_rows)
@@ -183,12 +198,13 @@ def parse_plan(name: str, tables: Sequence[Any]) -> Plan:
             steps.append(_parse_step(table))
         except UsageError as error:
             problems += [replace(problem, path=("steps", place, *problem.path)) for problem in error.problems]
-    if not problems and (wrong := _wrong_order(steps)):
+    plan = Plan(name, tuple(steps))
+    if not problems and (wrong := _wrong_order(plan)):
         problems = [Problem(("steps",), wrong)]
     if problems:
         kind = NotFoundError if all(problem.code == "not_found" for problem in problems) else UsageError
         raise kind("\n".join(_line(name, problem) for problem in problems), hint=_HINT, problems=problems)
-    return Plan(name, tuple(steps))
+    return plan
 
 
 def _line(name: str, problem: Problem) -> str:
@@ -219,10 +235,10 @@ def _parse_step(table: Any) -> Step:
     raise UsageError("a step is not allowed", problems=problems)
 
 
-def _wrong_order(steps: Sequence[Step]) -> str:
+def _wrong_order(plan: Plan) -> str:
     """Why the steps do not follow each other; '' where they do."""
-    stages: list[str] = [step.stage for step in steps]
-    seeds = [step for step in steps if isinstance(step, Seed)]
+    stages: list[str] = [step.stage for step in plan.steps]
+    seeds = plan.seeds
     parts = [seed.part for seed in seeds]
     wrong = ""
     if stages != sorted(stages, key=_STAGES.index):
@@ -240,7 +256,7 @@ def _wrong_order(steps: Sequence[Step]) -> str:
             f"{wrong}; allowed are one or more different seeds, one fuse if there are several seeds, at most one filter, "
             "one rank, at most one each of expand, rerank, show (or merge, or project) and swap, one pack, in this order"
         )
-    return next((words for step in steps if (words := step.problem(seeds))), "")
+    return next((words for step in plan.steps if (words := step.problem(seeds))), "")
 
 
 _HINT = "mend the study, or start from a built-in plan: " + ", ".join(PLANS)

@@ -2,8 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,15 @@ class WordIndex(ABC):
     @abstractmethod
     def words(self, texts: Sequence[str]) -> list[list[str]]:
         """The words of each text, as they were counted."""
+
+    def taken(self, rows: npt.NDArray[np.int64]) -> Self:
+        """The index of some units, in another order; words weigh what they weigh among all of them."""
+        place = np.full(self.units, -1)
+        place[rows] = np.arange(len(rows))
+        unit = place[self.unit]
+        kept = unit >= 0
+        starts = np.concatenate([[0], np.cumsum(kept)])[self.starts]
+        return replace(self, starts=starts, unit=unit[kept], weight=self.weight[kept], units=len(rows))
 
     def scores(self, questions: Sequence[str]) -> Scores:
         """BM25 of every question and unit, shape (questions, units).

@@ -1,5 +1,6 @@
 """Fuse steps: the parts of the seed steps become one score a unit."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal
@@ -8,14 +9,28 @@ import numpy as np
 from pydantic import ConfigDict, Field
 
 from memlake.transforms.base.fields import Number
-from memlake.transforms.retrieve.steps.search import Matrix, Search
+from memlake.transforms.retrieve.steps.search import Matrix, Part, Search
 from memlake.transforms.retrieve.steps.step import Seed, Stage, Step
 
 # The order in which these parts are added, so that sums have the bits they always had; others follow by name.
 _FIRST = ("dense", "lexical", "sparse", "multi")
 
 
-class FuseWeighted(Step):
+class Fuse(Step):
+    """A step that makes one score of the seeds' parts."""
+
+    stage: ClassVar[Stage] = "fuse"
+
+    @abstractmethod
+    def fused(self, parts: Mapping[str, Part]) -> Matrix:
+        """The score of every question and unit, of the shape of each part."""
+
+    def apply(self, search: Search) -> Search:
+        """Set the score."""
+        return replace(search, score=self.fused(search.parts))
+
+
+class FuseWeighted(Fuse):
     """The sum over seeds of weight times part: cosine and MaxSim as they are, BM25 and token weights as share of max.
 
     The maximum is over the conversation's units for that question; where it is 0, no unit shares a word with the
@@ -25,7 +40,7 @@ class FuseWeighted(Step):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Number] = Field(init=False)
 
-    stage: ClassVar[Stage] = "fuse"
+    adds_up: ClassVar[bool] = True
     step: Literal["fuse_weighted"]
     dense: Number = 0.7
     lexical: Number = 0.3
@@ -49,33 +64,32 @@ class FuseWeighted(Step):
         unused = sorted(self.__pydantic_extra__.keys() - {seed.part for seed in seeds})
         return f"fuse_weighted weighs {unused[0]}, and no step seeds it" if unused else ""
 
-    def apply(self, search: Search) -> Search:
-        """Set the score from the parts, in one fixed order."""
-        score = np.zeros((len(search.texts), len(search.store)))
-        for name, weight in self.weights.items():
-            if name in search.parts:
-                score += weight * search.parts[name].scaled()
-        return replace(search, score=score)
+    def fused(self, parts: Mapping[str, Part]) -> Matrix:
+        """See Fuse; parts are added in one fixed order."""
+        weighted = [(parts[name], weight) for name, weight in self.weights.items() if name in parts]
+        score = np.zeros(weighted[0][0].values.shape)
+        for part, weight in weighted:
+            score += weight * part.scaled()
+        return score
 
 
-class FuseRrf(Step):
+class FuseRrf(Fuse):
     """Reciprocal rank fusion: the sum over seeds of 1 / (k0 + rank).
 
     Cormack, Clarke and Büttcher, Reciprocal Rank Fusion, SIGIR 2009 (k0 = 60). A seed adds nothing to a unit that it
     did not find: one without a vector, or that shares no word or token with the question.
     """
 
-    stage: ClassVar[Stage] = "fuse"
     step: Literal["fuse_rrf"]
     k0: Number = 60.0
 
-    def apply(self, search: Search) -> Search:
-        """Set the score from the ranks in every part, parts in the order of their names."""
-        score = np.zeros((len(search.texts), len(search.store)))
-        for _, part in sorted(search.parts.items()):
+    def fused(self, parts: Mapping[str, Part]) -> Matrix:
+        """See Fuse; parts are added in the order of their names."""
+        score = np.zeros(next(iter(parts.values())).values.shape)
+        for _, part in sorted(parts.items()):
             found = part.found
             score += np.where(found, 1.0 / (self.k0 + _ranks(np.where(found, part.values, -np.inf))), 0.0)
-        return replace(search, score=score)
+        return score
 
 
 def _ranks(part: Matrix) -> Matrix:

@@ -26,6 +26,7 @@ class Pack(Step):
     """
 
     stage: ClassVar[Stage] = "pack"
+    adds_up: ClassVar[bool] = True
     step: Literal["pack"]
     order: Literal["score", "time", "random"] = later("score")
     most: CountOrNone | None = later(None)

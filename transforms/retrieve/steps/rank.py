@@ -22,6 +22,7 @@ class Rank(Step):
     """
 
     stage: ClassVar[Stage] = "rank"
+    adds_up: ClassVar[bool] = True
     step: Literal["rank"]
     candidates: CountOrNone | None = later(None)
     above: Number | None = later(None)

@@ -5,19 +5,21 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from memlake.transforms.base.fields import Count, Number
-from memlake.transforms.embed.outputs import Vectors
+from memlake.transforms.embed.outputs import Outputs, Vectors
 from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
 from memlake.transforms.retrieve.indexes.lexical import LexicalIndex, LexicalSettings
 from memlake.transforms.retrieve.indexes.lexical_okapi import OkapiIndex
+from memlake.transforms.retrieve.indexes.topk import top_k
 from memlake.transforms.retrieve.indexes.words import WordIndex
-from memlake.transforms.retrieve.steps.search import Matrix, Scale, Search
-from memlake.transforms.retrieve.steps.step import Seed, later
-from memlake.transforms.retrieve.store.store import Store
+from memlake.transforms.retrieve.steps.search import NO_COSINE, Matrix, Part, Scale, Search, Whole
+from memlake.transforms.retrieve.steps.step import Leaders, Seed, later
+from memlake.transforms.retrieve.store.stock import Stock, StreamedStock
 
 
 class SeedDense(Seed):
     """Exact cosine of question and unit; NaN where either has no vector, 0 where a vector is all zeros."""
 
+    adds_up: ClassVar[bool] = True
     part: ClassVar[str] = "dense"
     scale: ClassVar[Scale] = "cosine"
     outputs: ClassVar[frozenset[str]] = frozenset({"dense"})
@@ -34,6 +36,13 @@ class SeedDense(Seed):
         assert stored.dense is not None
         return cosines(asked.dense, stored.dense)
 
+    def leaders(self, stock: StreamedStock, text: str, asked: Outputs | None, k: int) -> Leaders:  # noqa: ARG002 - no words
+        """See Seed; vectors are read once, and only those of candidates are held."""
+        assert asked is not None
+        assert asked.dense is not None
+        found = top_k(asked.dense, stock.vectors(), k)
+        return _leaders(found.index[0], found.score[0], NO_COSINE, self.scale)
+
 
 class SeedLexical(Seed):
     """BM25 of question and key_text over the units of the conversation.
@@ -44,6 +53,7 @@ class SeedLexical(Seed):
         formula: 'lucene' as bm25s has it; 'okapi' is rank_bm25's BM25Okapi, with words of its own whatever the language.
     """
 
+    adds_up: ClassVar[bool] = True
     part: ClassVar[str] = "lexical"
     scale: ClassVar[Scale] = "words"
     step: Literal["seed_lexical"]
@@ -55,16 +65,33 @@ class SeedLexical(Seed):
 
     def score(self, search: Search) -> Matrix:
         """See Seed."""
-        return self.index(search.store).scores(search.texts)
+        return self._index(search.store).scores(search.texts)
 
-    def index(self, store: Store) -> WordIndex:
-        """The index of the store's units, made once."""
-        if self.formula == "okapi":
-            key = ("okapi", self.k1, self.b, self.copies)
-            return store.once(key, lambda: OkapiIndex.build(store.key_texts(self.copies), k1=self.k1, b=self.b))
+    def leaders(self, stock: StreamedStock, text: str, asked: Outputs | None, k: int) -> Leaders:  # noqa: ARG002 - no vectors
+        """See Seed."""
+        units, scores = self._index(stock).top([text], k)
+        return _leaders(units[0], scores[0], 0.0, self.scale)
+
+    def _index(self, store: Stock) -> WordIndex:
+        """The index of the units, made once."""
         language = "other" if store.language == "other" else self.language
         settings = LexicalSettings(language=language, k1=self.k1, b=self.b)
-        return store.once((settings, self.copies), lambda: LexicalIndex.build(store.key_texts(self.copies), settings))
+
+        def build() -> WordIndex:
+            texts = ["\n".join([text] * self.copies) for text in store.key_texts()]
+            if self.formula == "okapi":
+                return OkapiIndex.build(texts, k1=self.k1, b=self.b)
+            return LexicalIndex.build(texts, settings)
+
+        return store.once((self.formula, settings, self.copies), build)
+
+
+def _leaders(units: Whole, scores: Matrix, lowest: float, scale: Scale) -> Leaders:
+    """Of k places those that are filled; where some are not, every other unit has the lowest score."""
+    filled = units >= 0
+    largest, least = scores[filled][[0, -1]] if filled.any() else (lowest, lowest)
+    whole = not filled.all()
+    return Leaders(units[filled], Part(np.array([[largest, lowest if whole else least]]), scale), whole)
 
 
 def cosines(questions: Vectors, units: Vectors) -> Matrix:

@@ -9,9 +9,11 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
+from memlake.transforms.embed.outputs import Outputs
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.retrieve.contexts.view import View
 from memlake.transforms.retrieve.steps.search import Matrix, Part, Scale, Search, Whole
+from memlake.transforms.retrieve.store.stock import StreamedStock
 
 Stage = Literal["seed", "fuse", "filter", "rank", "expand", "rerank", "show", "swap", "pack"]
 
@@ -38,6 +40,8 @@ class Step(BaseModel, ABC):
         reads: the tables that it reads beside units, of one conversation at a time.
         rerankers, chat_models: the models that it asks, by name; the latter through `Search.ask`.
         view: what of a unit contexts show; None: the step does not say.
+        adds_up: whether a unit ranks by its own parts alone, the higher the more of each: then the best units are among
+            those that `Seed.leaders` gives.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -45,6 +49,7 @@ class Step(BaseModel, ABC):
     stage: ClassVar[Stage]
     part: ClassVar[str] = ""
     outputs: ClassVar[frozenset[str]] = frozenset()
+    adds_up: ClassVar[bool] = False
 
     step: str
 
@@ -92,6 +97,21 @@ class Step(BaseModel, ABC):
         """The search with this step done."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaders:
+    """The best units of a stock for one question, by one seed.
+
+    Attributes:
+        units: their positions, best first.
+        part: shape (1, 2): what the seed gives the best, and what it gives any other unit at most.
+        whole: whether any other unit has exactly that.
+    """
+
+    units: Whole
+    part: Part
+    whole: bool
+
+
 class Seed(Step):
     """A step that scores every unit of the conversation for every question.
 
@@ -105,6 +125,14 @@ class Seed(Step):
     @abstractmethod
     def score(self, search: Search) -> Matrix:
         """Scores of shape (questions, units), NaN where it cannot score a unit."""
+
+    def leaders(self, stock: StreamedStock, text: str, asked: Outputs | None, k: int) -> Leaders:
+        """The k best units of a stock for one question, for a step that adds up.
+
+        Args:
+            asked: outputs of the question. None: not embedded.
+        """
+        raise NotImplementedError
 
     def apply(self, search: Search) -> Search:
         """Add the part; raises what `score` raises."""

@@ -1,9 +1,8 @@
 """What is searched: the units of one conversation as columns, with what every cell needs of them computed once."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +12,8 @@ import pyarrow.compute as pc
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.embed.outputs import Outputs, Vectors, as_outputs, outputs_from
 from memlake.transforms.retrieve.store.sources import Record, Sources, record_of, sources_of
+from memlake.transforms.retrieve.store.stock import Stock
 from memlake.transforms.text.content_tokens import Language, content_tokens_of
-
-T = TypeVar("T")
 
 UNIT_TOKENS = pa.schema(
     [
@@ -36,37 +34,27 @@ class Coded:
     numbers: npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Store:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Store(Stock):
     """The units of one conversation, sorted by unit_id so that a stable sort breaks ties as the metrics ask.
 
     Attributes:
         units: rows of the units schema, of one conversation and one or more representations.
         vectors: what an embedder gave of the units, aligned with them. None: not embedded.
-        language: 'english' or 'other': how content tokens are stemmed.
         beside: rows of other tables, of the conversation, by the table's name; turns by ordinal.
-        kept: what is made of them once, by what it is: indexes, costs, texts.
     """
 
     units: pa.Table
     vectors: Outputs | None = None
-    language: Language = "english"
     beside: Mapping[str, pa.Table] = field(default_factory=dict)
-    kept: dict[Hashable, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.units.num_rows
 
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, made when first asked for under this key."""
-        if key not in self.kept:
-            self.kept[key] = make()
-        made: T = self.kept[key]
-        return made
-
-    def key_texts(self, copies: int = 1) -> list[str]:
-        """What is searched of each unit, `copies` times in a row."""
-        return ["\n".join([text] * copies) for text in self.units["key_text"].to_pylist()]
+    def key_texts(self) -> list[str]:
+        """See Stock."""
+        texts: list[str] = self.units["key_text"].to_pylist()
+        return texts
 
     @cached_property
     def sources(self) -> Sources:
@@ -178,11 +166,20 @@ def align_vectors(units: pa.Table, stored: pa.Table) -> Outputs:
     Raises:
         NotFoundError: a unit has no row; it was never embedded.
     """
-    rows = pc.index_in(units["unit_id"], value_set=stored["unit_id"]).combine_chunks()
+    return outputs_from(stored, embedded_rows(units["unit_id"], stored["unit_id"]))
+
+
+def embedded_rows(unit_ids: pa.ChunkedArray, stored: pa.ChunkedArray) -> pa.Array:
+    """Where among the unit_ids of a Lance table those of some units stand.
+
+    Raises:
+        NotFoundError: a unit has no row; it was never embedded.
+    """
+    rows = pc.index_in(unit_ids, value_set=stored).combine_chunks()
     if rows.null_count:
-        missing = pc.filter(units["unit_id"], pc.is_null(rows))[0].as_py()
+        missing = pc.filter(unit_ids, pc.is_null(rows))[0].as_py()
         raise NotFoundError(
-            f"units={rows.null_count} of {units.num_rows} have no vector, the first is unit_id={missing}",
+            f"units={rows.null_count} of {len(unit_ids)} have no vector, the first is unit_id={missing}",
             hint="memlake embed --embedder NAME",
         )
-    return outputs_from(stored, rows)
+    return rows
