@@ -68,7 +68,7 @@ class Reranker:
         logits = np.zeros(len(distinct), np.float32)
         with self._lock, torch.inference_mode():
             inputs, cut = self._inputs(distinct, max_length)
-            lengths = np.array([len(one["input_ids"]) for one in inputs], np.int64)
+            lengths = np.array([len(pair["input_ids"]) for pair in inputs], np.int64)
             for rows in batches_of(lengths, self._place.tokens):
                 batch = padded(self._library.tokenizer, [inputs[row] for row in rows], self._place.device)
                 logits[rows] = self._library.model(**batch, return_dict=True).logits.view(-1).float().cpu().numpy()
@@ -92,16 +92,13 @@ class Reranker:
         special = tokenizer.num_special_tokens_to_add(pair=True)
         inputs, cut = [], np.zeros(len(pairs), np.bool_)
         for number, (question, text) in enumerate(pairs):
-            one = prepare_for_model_compat(
-                tokenizer,
-                ids[0][question],
-                ids[1][text],
-                truncation="only_second",
-                max_length=max_length,
-                padding=False,
+            both = ids[0][question], ids[1][text]
+            inputs.append(
+                prepare_for_model_compat(
+                    tokenizer, *both, truncation="only_second", max_length=max_length, padding=False
+                )
             )
-            inputs.append(one)
-            joined = len(ids[0][question]) + len(ids[1][text]) + special
+            joined = sum(map(len, both)) + special
             cut[number] = question in long[0] or text in long[1] or joined > max_length
         return inputs, cut
 
