@@ -1,4 +1,4 @@
-"""What plans read beside units: provenance, turns, links, evidence, of some conversations at a time."""
+"""What plans read: units, and beside them provenance, turns, links, evidence, of some conversations at a time."""
 
 from collections.abc import Sequence
 
@@ -21,17 +21,18 @@ def reads_of(cells: Sequence[StudyCell]) -> frozenset[str]:
     return frozenset[str]().union(*(cell.plan.reads for cell in cells))
 
 
-def read_beside(
+def read_tables(
     snapshot: Snapshot, corpus: str, cells: Sequence[StudyCell], conversations: Sequence[str]
-) -> dict[str, pa.Table]:
-    """Rows of every table that a plan reads beside units, of these conversations, and of the representations that need them."""
+) -> dict[str, dict[str, pa.Table]]:
+    """Units, and every table that a plan reads beside them, of the representations that need them: rows by conversation."""
     tables = {}
-    for name in sorted(reads_of(cells)):
+    for name in ("units", *sorted(reads_of(cells))):
         where = (pc.field("corpus") == corpus) & pc.field("conversation_id").isin(list(conversations))
         if "representation" in TABLES[name].schema.names:
-            readers = [cell for cell in cells if name in cell.plan.reads]
+            readers = [cell for cell in cells if name == "units" or name in cell.plan.reads]
             where &= pc.field("representation").isin(representations_of(readers))
-        tables[name] = snapshot.read(name, where=where)
+        rows = snapshot.read(name, where=where)
+        tables[name] = {of: rows.filter(pc.equal(rows["conversation_id"], of)) for of in conversations}
     return tables
 
 

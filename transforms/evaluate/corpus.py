@@ -11,13 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memlake.schemas import TABLES, UNITS
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.embed.embedder import Embedder, encode
 from memlake.transforms.embed.outputs import Outputs, columns_of, outputs_of
 from memlake.transforms.embed.reranker import load_reranker
 from memlake.transforms.embed.vectors import check_card
-from memlake.transforms.evaluate.beside import check_beside, read_beside, reads_of, representations_of
+from memlake.transforms.evaluate.beside import check_beside, read_tables, reads_of, representations_of
 from memlake.transforms.evaluate.groups import conversation_groups
 from memlake.transforms.evaluate.questions import labelled_questions
 from memlake.transforms.lake.storage.snapshot import Snapshot
@@ -94,17 +93,13 @@ def search_corpus(
     vectors = question_vectors(questions, embedder, needs)
     most = _GROUP_UNITS_MULTI if "multi" in needs else GROUP_UNITS
     for group in conversation_groups(snapshot, corpus.name, representations_of(cells), questions, most):
-        units = _by_conversation(_units(snapshot, corpus.name, cells, group))
+        tables = read_tables(snapshot, corpus.name, cells, group)
         stored = {} if embedder is None else _vectors(snapshot, study, corpus.name, cells, embedder, group)
-        beside = {
-            name: _by_conversation(table) for name, table in read_beside(snapshot, corpus.name, cells, group).items()
-        }
         for conversation in group:
             rows = np.flatnonzero(pc.equal(questions["conversation_id"], conversation).to_numpy())
             here = _Conversation(
-                units.get(conversation, UNITS.empty()),
+                {name: rows_of[conversation] for name, rows_of in tables.items()},
                 stored,
-                {name: tables.get(conversation, TABLES[name].empty()) for name, tables in beside.items()},
                 questions.take(rows),
                 None if vectors is None else vectors.take(rows),
             )
@@ -178,9 +173,8 @@ def model_of(edge: EdgeSettings | None, cell: StudyCell) -> Iterator[Edge | None
 class _Conversation:
     """What is held of a conversation: rows of its tables, what is asked, and vectors of its group by representation."""
 
-    units: pa.Table
+    tables: Mapping[str, pa.Table]
     stored: Mapping[str, pa.Table]
-    beside: Mapping[str, pa.Table]
     asked: pa.Table
     vectors: Outputs | None
 
@@ -220,29 +214,14 @@ def _store(alike: Sequence[StudyCell], corpus: StudyCorpus, here: _Conversation)
     """One store for the cells that search the same representations, with all that any of their plans needs."""
     representations = alike[0].representations
     needs = frozenset[str]().union(*(cell.plan.needs for cell in alike))
-    units = here.units.filter(pc.is_in(here.units["representation"], value_set=pa.array(representations)))
+    units = here.tables["units"]
+    units = units.filter(pc.is_in(units["representation"], value_set=pa.array(representations)))
     aligned = None
     if needs:
         held = [here.stored[name].select(columns_of(needs)) for name in representations]
         aligned = align_vectors(units, pa.concat_tables(held))
-    beside = {name: here.beside[name] for name in reads_of(alike)}
+    beside = {name: here.tables[name] for name in reads_of(alike)}
     return open_store(units, vectors=aligned, language=corpus.language, **beside)
-
-
-def _units(snapshot: Snapshot, corpus: str, cells: Sequence[StudyCell], group: Sequence[str]) -> pa.Table:
-    where = (
-        (pc.field("corpus") == corpus)
-        & pc.field("representation").isin(representations_of(cells))
-        & pc.field("conversation_id").isin(list(group))
-    )
-    return snapshot.read("units", where=where)
-
-
-def _by_conversation(rows: pa.Table) -> dict[str, pa.Table]:
-    return {
-        name: rows.filter(pc.equal(rows["conversation_id"], name))
-        for name in pc.unique(rows["conversation_id"]).to_pylist()
-    }
 
 
 def _vectors(
