@@ -130,10 +130,9 @@ def _ragged_part(made: Ragged | None, first: int, last: int) -> Ragged | None:
 
 
 def _bytes_of(made: Encoded) -> int:
-    arrays = [made.dense]
-    for part in (made.sparse, made.multi):
-        arrays += [part.offsets, *part.values] if part else []
-    return sum(array.nbytes for array in arrays)
+    parts = [part for part in (made.sparse, made.multi) if part]
+    ragged_bytes = sum(array.nbytes for part in parts for array in (part.offsets, *part.values))
+    return made.dense.nbytes + ragged_bytes
 
 
 def _merged(
