@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from memlake.schemas.vectors import embedder_name
+from memlake.transforms.base.arrays import Float32s, Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.embed.checkpoint import PLAIN, Checkpoint, find_checkpoint, missing_extra
-from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Vectors, ragged
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded, ragged
 from memlake.transforms.embed.run_torch import (
     Place,
     Tokens,
@@ -46,7 +47,7 @@ class _Encoder:
         # A tokeniser holds its settings in itself: two threads at once would spoil each other's.
         self._lock = Lock()
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> Float32s:
         """Vectors of shape (len(texts), dimension), float32."""
         return self.encode(texts).dense
 
@@ -62,7 +63,7 @@ class _Encoder:
             )
             return self._outputs(tokens, batches)
 
-    def _outputs(self, tokens: Tokens, batches: Iterable[tuple[npt.NDArray[np.int64], Any]]) -> Encoded:
+    def _outputs(self, tokens: Tokens, batches: Iterable[tuple[Ints, Any]]) -> Encoded:
         """Outputs of all texts from batches of some, each as their rows and what the model is given."""
         raise NotImplementedError
 
@@ -78,7 +79,7 @@ class M3Embedder(_Encoder):
         named = self._tokenizer.special_tokens_map
         self._unused = self._tokenizer.convert_tokens_to_ids([named[name] for name in _SPECIAL if name in named])
 
-    def _outputs(self, tokens: Tokens, batches: Iterable[tuple[npt.NDArray[np.int64], Any]]) -> Encoded:
+    def _outputs(self, tokens: Tokens, batches: Iterable[tuple[Ints, Any]]) -> Encoded:
         texts = len(tokens.inputs)
         dense = np.zeros((texts, self.card.dimension), np.float32)
         sparse: list[Sequence[npt.NDArray[Any]]] = [()] * texts
@@ -100,7 +101,7 @@ class M3Embedder(_Encoder):
             tokens.cut,
         )
 
-    def _strongest(self, ids: list[int], weights: Vectors) -> tuple[npt.NDArray[np.int32], Vectors]:
+    def _strongest(self, ids: list[int], weights: Float32s) -> tuple[npt.NDArray[np.int32], Float32s]:
         """Each token of a text once, ascending, with its largest weight; special tokens and weights of 0 are left out."""
         token, weight = np.array(ids, np.int32), weights[: len(ids)]
         kept = (weight > 0) & ~np.isin(token, self._unused)
@@ -113,7 +114,7 @@ class M3Embedder(_Encoder):
 class FlagEmbedder(_Encoder):
     """A dense encoder that FlagEmbedding knows, or that says how it pools."""
 
-    def _outputs(self, tokens: Tokens, batches: Iterable[tuple[npt.NDArray[np.int64], Any]]) -> Encoded:
+    def _outputs(self, tokens: Tokens, batches: Iterable[tuple[Ints, Any]]) -> Encoded:
         import torch
 
         dense = np.zeros((len(tokens.inputs), self.card.dimension), np.float32)
@@ -215,6 +216,6 @@ def _pooling_said(folder: Path) -> str | None:
     return chosen[0] if len(chosen) == 1 and chosen[0] in ways.values() else None
 
 
-def _numpy(tensor: Any) -> Vectors:
-    vectors: Vectors = tensor.float().cpu().numpy()
+def _numpy(tensor: Any) -> Float32s:
+    vectors: Float32s = tensor.float().cpu().numpy()
     return vectors

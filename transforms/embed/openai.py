@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memlake.schemas.vectors import embedder_name
+from memlake.transforms.base.arrays import Float32s
 from memlake.transforms.base.errors import EmbedderMismatchError, UsageError
-from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Failure, Vectors
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Failure
 from memlake.transforms.embed.spec import Spec
 from memlake.transforms.llm.protocol.model import UNFINISHED, Embedded, ModelStoppedError
 
@@ -30,7 +31,7 @@ class OpenAIEmbedder:
         self.card = card
         self._model, self._edge = model, edge
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> Float32s:
         """Vectors of shape (len(texts), dimension), float32; zeros where a text has none."""
         return self.encode(texts).dense
 

@@ -7,8 +7,8 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from memlake.transforms.base.arrays import Bools, Float32s, Floats
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.embed.checkpoint import find_checkpoint, missing_extra
 from memlake.transforms.embed.run_torch import Place, batches_of, max_length_of, padded, place_of, quiet_libraries
@@ -28,11 +28,11 @@ Pair = tuple[str, str]
 class Scored:
     """The model's own scores of pairs, logits in float32, and how many pairs were longer than its longest input."""
 
-    logits: npt.NDArray[np.float32]
+    logits: Float32s
     cut: int
 
     @property
-    def normalised(self) -> npt.NDArray[np.float64]:
+    def normalised(self) -> Floats:
         """The scores through the sigmoid, 0 to 1, as FlagEmbedding documents `normalize`."""
         return 1.0 / (1.0 + np.exp(-self.logits.astype(np.float64)))
 
@@ -75,7 +75,7 @@ class Reranker:
         of_pair = np.array([place[pair] for pair in pairs], np.int64)
         return Scored(logits[of_pair], int(cut[of_pair].sum()))
 
-    def _inputs(self, pairs: Sequence[Pair], max_length: int) -> tuple[list[Any], npt.NDArray[np.bool_]]:
+    def _inputs(self, pairs: Sequence[Pair], max_length: int) -> tuple[list[Any], Bools]:
         """Pairs as FlagReranker cuts and joins them, and which of them it had to cut."""
         from FlagEmbedding.utils.tokenizer_compat import prepare_for_model_compat
 

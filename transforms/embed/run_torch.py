@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.embed.checkpoint import missing_extra
 from memlake.transforms.embed.spec import Spec
@@ -100,7 +100,7 @@ class Tokens:
     cut: Mapping[int, tuple[int, int]]
 
     @property
-    def lengths(self) -> npt.NDArray[np.int64]:
+    def lengths(self) -> Ints:
         """Tokens of each text, special ones among them."""
         return np.array([len(text["input_ids"]) for text in self.inputs], np.int64)
 
@@ -126,7 +126,7 @@ def _rows(encoded: Any, count: int) -> list[Mapping[str, list[int]]]:
     return [{name: values[place] for name, values in columns.items()} for place in range(count)]
 
 
-def batches_of(lengths: npt.NDArray[np.int64], tokens: int) -> Iterator[npt.NDArray[np.int64]]:
+def batches_of(lengths: Ints, tokens: int) -> Iterator[Ints]:
     """Cut texts into batches, longest first so that little is padding; ties by place, so the order is one."""
     order = np.lexsort((np.arange(len(lengths)), -lengths))
     start = 0

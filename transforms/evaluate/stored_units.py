@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memlake.transforms.embed.outputs import Vectors, columns_of, dense_rows
+from memlake.transforms.base.arrays import Bools, Float32s, Ints
+from memlake.transforms.embed.outputs import columns_of, dense_rows
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.retrieve.indexes.words import WordIndex
-from memlake.transforms.retrieve.steps.search import Chosen, Whole
 from memlake.transforms.retrieve.store.stock import StreamedStock
 from memlake.transforms.retrieve.store.store import Store, align_vectors, embedded_rows, open_store
 
@@ -46,7 +46,7 @@ class StoredUnits:
         return keys.take(pc.sort_indices(embedded_rows(keys["unit_id"], self._embedded)))
 
     @cached_property
-    def first(self) -> Whole:
+    def first(self) -> Ints:
         """All positions, by unit_id."""
         return np.asarray(pc.sort_indices(self.keys["unit_id"]).to_numpy(), np.int64)
 
@@ -55,7 +55,7 @@ class StoredUnits:
         """The units as seeds look for the best of them; what they make of all of them is kept."""
         return StreamedStock(texts=self._texts, vectors=self._blocks)
 
-    def store(self, chosen: Whole) -> tuple[Store, pa.Table]:
+    def store(self, chosen: Ints) -> tuple[Store, pa.Table]:
         """Some of the units by unit_id, as a store and as rows; words weigh what they weigh among all that are here.
 
         Units of all conversations are of one there, whose name is '': nobody has said which is asked about.
@@ -80,7 +80,7 @@ class StoredUnits:
         return self.vectors.to_table(columns=["unit_id"], filter=self.where, scan_in_order=True)["unit_id"]
 
     @cached_property
-    def _there(self) -> Chosen:
+    def _there(self) -> Bools:
         """Which rows of the vectors' table are units that are here."""
         there = pc.is_in(self._embedded, value_set=self.keys["unit_id"]).to_numpy()
         return np.asarray(there, np.bool_)
@@ -94,7 +94,7 @@ class StoredUnits:
         texts: list[str] = rows["key_text"].take(pc.index_in(self.keys["unit_id"], rows["unit_id"])).to_pylist()
         return texts
 
-    def _blocks(self) -> Iterator[Vectors]:
+    def _blocks(self) -> Iterator[Float32s]:
         assert self.vectors is not None
         start = 0
         for batch in self.vectors.to_batches(columns=["vector"], filter=self.where, scan_in_order=True):

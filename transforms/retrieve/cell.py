@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from memlake.schemas import CONTEXTS, RETRIEVALS
 from memlake.schemas.retrievals import PART_COLUMNS
+from memlake.transforms.base.arrays import Float32s, Floats
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.embed.outputs import Outputs, Vectors, as_outputs
+from memlake.transforms.embed.outputs import Outputs, as_outputs
 from memlake.transforms.retrieve.context import Leading, context_rows
 from memlake.transforms.retrieve.contexts.shown import width
 from memlake.transforms.retrieve.plan import Plan
@@ -55,7 +55,7 @@ class Found:
 
     retrievals: pa.Table
     contexts: pa.Table
-    reached: npt.NDArray[np.float64]
+    reached: Floats
     rerank_cut: int = 0
 
 
@@ -64,7 +64,7 @@ def run_cell(
     *,
     store: Store,
     questions: pa.Table,
-    question_vectors: Vectors | Outputs | None = None,
+    question_vectors: Float32s | Outputs | None = None,
     model: "Edge | None" = None,
 ) -> Found:
     """Ranked lists and contexts of one conversation's questions.
@@ -156,7 +156,7 @@ def _retrieval_rows(cell: Cell, asked: pa.Table, search: Search, leading: list[L
     return pa.table(columns, schema=RETRIEVALS.schema)
 
 
-def _part_maps(parts: Mapping[str, npt.NDArray[np.float32]], rows: int) -> pa.Array:
+def _part_maps(parts: Mapping[str, Float32s], rows: int) -> pa.Array:
     """Parts that have no column of their own as a map a row, null where there are none."""
     kind = RETRIEVALS.schema.field("parts").type
     if not parts:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, ValidationError
 
+from memlake.transforms.base.arrays import Floats, Ints
 from memlake.transforms.base.errors import NotFoundError, Problem, UsageError
 from memlake.transforms.base.fields import problem_of
 from memlake.transforms.embed.reranker import check_reranker
@@ -19,7 +20,7 @@ from memlake.transforms.retrieve.steps.fuse import Fuse, FuseRrf, FuseWeighted
 from memlake.transforms.retrieve.steps.pack import Pack
 from memlake.transforms.retrieve.steps.rank import Rank
 from memlake.transforms.retrieve.steps.rerank import Rerank
-from memlake.transforms.retrieve.steps.search import Matrix, Part, Search, Whole
+from memlake.transforms.retrieve.steps.search import Part, Search
 from memlake.transforms.retrieve.steps.seed import SeedDense, SeedLexical
 from memlake.transforms.retrieve.steps.seed_plain import SeedGold, SeedRandom, SeedTime
 from memlake.transforms.retrieve.steps.seed_tokens import SeedMulti, SeedSparse
@@ -135,12 +136,12 @@ class Plan:
         """Whether its best units are among those that its seeds lead with; see Step."""
         return all(step.adds_up for step in self.steps)
 
-    def fused(self, parts: Mapping[str, Part]) -> Matrix:
+    def fused(self, parts: Mapping[str, Part]) -> Floats:
         """What units rank by, from the parts of its seeds."""
         fuse = next((step for step in self.steps if isinstance(step, Fuse)), None)
         return fuse.fused(parts) if fuse else next(iter(parts.values())).whole()
 
-    def partners(self, questions: pa.Table) -> Whole:
+    def partners(self, questions: pa.Table) -> Ints:
         """By whose words each question is searched, as rows of `questions`."""
         rows = np.arange(questions.num_rows)
         for step in self.steps:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from memlake.transforms.base.arrays import Floats
 from memlake.transforms.retrieve.indexes.words import WordIndex
 
 # A word in more than half of the units would count against them: it gets this share of the mean idf instead.
@@ -52,7 +52,7 @@ def okapi_words(text: str) -> list[str]:
     return text.translate(_NO_PUNCTUATION).lower().split()
 
 
-def _idf(holding: Sequence[int], units: int) -> npt.NDArray[np.float64]:
+def _idf(holding: Sequence[int], units: int) -> Floats:
     """Inverse document frequency of each word, by how many units hold it, added up in the order of first sight."""
     idf = [math.log(units - many + 0.5) - math.log(many + 0.5) for many in holding]
     floor = EPSILON * (sum(idf) / len(idf)) if idf else 0.0

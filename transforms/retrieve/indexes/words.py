@@ -7,14 +7,13 @@ from itertools import chain
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from memlake.transforms.base.arrays import Floats, Ints
 from memlake.transforms.retrieve.indexes.crew import crew_for
 
-Scores = npt.NDArray[np.float64]
 # Positions of units, -1 where there are fewer, and scores, shape (questions, k).
-Top = tuple[npt.NDArray[np.int64], Scores]
+Top = tuple[Ints, Floats]
 _TOP_QUESTIONS = 32
 
 
@@ -30,16 +29,16 @@ class WordIndex(ABC):
     """
 
     vocabulary: dict[str, int]
-    starts: npt.NDArray[np.int64]
-    unit: npt.NDArray[np.int64]
-    weight: npt.NDArray[np.float64]
+    starts: Ints
+    unit: Ints
+    weight: Floats
     units: int
 
     @abstractmethod
     def words(self, texts: Sequence[str]) -> list[list[str]]:
         """The words of each text, as they were counted."""
 
-    def taken(self, rows: npt.NDArray[np.int64]) -> Self:
+    def taken(self, rows: Ints) -> Self:
         """The index of some units, in another order; words weigh what they weigh among all of them."""
         place = np.full(self.units, -1)
         place[rows] = np.arange(len(rows))
@@ -48,7 +47,7 @@ class WordIndex(ABC):
         starts = np.concatenate([[0], np.cumsum(kept)])[self.starts]
         return replace(self, starts=starts, unit=unit[kept], weight=self.weight[kept], units=len(rows))
 
-    def scores(self, questions: Sequence[str]) -> Scores:
+    def scores(self, questions: Sequence[str]) -> Floats:
         """BM25 of every question and unit, shape (questions, units).
 
         Each word of a question, repeats included, adds its weight in the order of the question, so that the sums are
@@ -96,7 +95,7 @@ class WordIndex(ABC):
                 pass
         return index, score
 
-    def _numbered(self, texts: Sequence[Sequence[str]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _numbered(self, texts: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
         """Numbers of the known words of some texts, one text's after another's, and where each text's end."""
         numbers = [[self.vocabulary[word] for word in words if word in self.vocabulary] for words in texts]
         ends = np.cumsum([0, *map(len, numbers)])

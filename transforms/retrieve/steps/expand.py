@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from memlake.transforms.base.arrays import Bools, Floats, Ints
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.base.fields import Count, CountOrNone, Number, Texts
 from memlake.transforms.lake.storage.parts import links_part
-from memlake.transforms.retrieve.steps.search import Chosen, Matrix, Search, Whole
+from memlake.transforms.retrieve.steps.search import Search
 from memlake.transforms.retrieve.steps.step import Scope, Stage, Step
 from memlake.transforms.retrieve.store.store import Store
 
@@ -95,10 +96,10 @@ class Expand(Step):
 
     def _join(
         self,
-        score: Matrix,
-        listed: Chosen,
-        shut: Chosen | None,
-        ways: tuple[Whole, Whole, Whole],
+        score: Floats,
+        listed: Bools,
+        shut: Bools | None,
+        ways: tuple[Ints, Ints, Ints],
     ) -> None:
         """Add neighbours to `listed`, and their scores to `score`."""
         source, starts, target = ways
@@ -124,7 +125,7 @@ class Expand(Step):
             left -= np.count_nonzero(reached, axis=1)
 
 
-def _ways(store: Store, relations: tuple[str, ...], threshold: float) -> tuple[Whole, Whole, Whole]:
+def _ways(store: Store, relations: tuple[str, ...], threshold: float) -> tuple[Ints, Ints, Ints]:
     """Links in both directions: sources sorted by target, where each target's begin, and the targets that have any."""
     links = store.needed("links")
     kept = pc.greater_equal(links["weight"], threshold)

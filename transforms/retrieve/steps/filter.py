@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from memlake.transforms.base.arrays import Bools
 from memlake.transforms.base.fields import Texts
-from memlake.transforms.retrieve.steps.search import Chosen, Search
+from memlake.transforms.retrieve.steps.search import Search
 from memlake.transforms.retrieve.steps.step import Seed, Stage, Step, later
 from memlake.transforms.retrieve.store.sources import UNPLACED, latest
 
@@ -58,7 +59,7 @@ class Filter(Step):
         return replace(search, allowed=allowed)
 
 
-def _of_those_named(search: Search) -> Chosen:
+def _of_those_named(search: Search) -> Bools:
     """Which units someone said whom the question names, shape (m, n)."""
     store = search.store
     own = store.units["speaker"]
@@ -84,7 +85,7 @@ def _name(name: str) -> re.Pattern[str]:
     return re.compile(before + re.escape(name.strip()) + after, re.IGNORECASE)
 
 
-def _until_asked(search: Search) -> Chosen:
+def _until_asked(search: Search) -> Bools:
     """Which units are not of a time after the question's, shape (m, n)."""
     store = search.store
     dates = latest(store.sources, store.record.dates)

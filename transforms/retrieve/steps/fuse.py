@@ -8,8 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import ConfigDict, Field
 
+from memlake.transforms.base.arrays import Floats
 from memlake.transforms.base.fields import Number
-from memlake.transforms.retrieve.steps.search import Matrix, Part, Search
+from memlake.transforms.retrieve.steps.search import Part, Search
 from memlake.transforms.retrieve.steps.step import Seed, Stage, Step
 
 # The order in which these parts are added, so that sums have the bits they always had; others follow by name.
@@ -22,7 +23,7 @@ class Fuse(Step):
     stage: ClassVar[Stage] = "fuse"
 
     @abstractmethod
-    def fused(self, parts: Mapping[str, Part]) -> Matrix:
+    def fused(self, parts: Mapping[str, Part]) -> Floats:
         """The score of every question and unit, of the shape of each part."""
 
     def apply(self, search: Search) -> Search:
@@ -64,7 +65,7 @@ class FuseWeighted(Fuse):
         unused = sorted(self.__pydantic_extra__.keys() - {seed.part for seed in seeds})
         return f"fuse_weighted weighs {unused[0]}, and no step seeds it" if unused else ""
 
-    def fused(self, parts: Mapping[str, Part]) -> Matrix:
+    def fused(self, parts: Mapping[str, Part]) -> Floats:
         """See Fuse; parts are added in one fixed order."""
         weighted = [(parts[name], weight) for name, weight in self.weights.items() if name in parts]
         score = np.zeros(weighted[0][0].values.shape)
@@ -83,7 +84,7 @@ class FuseRrf(Fuse):
     step: Literal["fuse_rrf"]
     k0: Number = 60.0
 
-    def fused(self, parts: Mapping[str, Part]) -> Matrix:
+    def fused(self, parts: Mapping[str, Part]) -> Floats:
         """See Fuse; parts are added in the order of their names."""
         score = np.zeros(next(iter(parts.values())).values.shape)
         for _, part in sorted(parts.items()):
@@ -92,7 +93,7 @@ class FuseRrf(Fuse):
         return score
 
 
-def _ranks(part: Matrix) -> Matrix:
+def _ranks(part: Floats) -> Floats:
     """Rank of each unit from 1, by descending float32 value; units stand in order of unit_id, so ties go by it."""
     order = np.argsort(-part.astype(np.float32), axis=1, kind="stable")
     ranks = np.empty(part.shape)

@@ -5,9 +5,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.fields import CountOrNone
 from memlake.transforms.retrieve.contexts.shown import show
-from memlake.transforms.retrieve.steps.search import CutoffKind, Search, Whole
+from memlake.transforms.retrieve.steps.search import CutoffKind, Search
 from memlake.transforms.retrieve.steps.step import Stage, Step, later
 from memlake.transforms.retrieve.store.chance import chance
 
@@ -52,7 +53,7 @@ class Pack(Step):
         elif self.order == "random":
             shown = shown.at_random(chance(search.questions, search.store, self.seed))
         most = search.listed if self.most is None else np.minimum(search.listed, self.most)
-        leading: dict[tuple[CutoffKind, int], Whole] = {}
+        leading: dict[tuple[CutoffKind, int], Ints] = {}
         for kind, cutoff in search.cutoffs.pairs():
             # No unit costs less than 0, so the running sum never falls and the fitting ranks are the leading ones.
             fits = np.count_nonzero(shown.running[:, 1:] <= cutoff, axis=1) if kind == "tokens" else np.int64(cutoff)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from memlake.transforms.base.arrays import Bools, Floats, Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.embed.outputs import Outputs
 from memlake.transforms.llm.protocol.model import Reply, Request
@@ -19,9 +19,6 @@ from memlake.transforms.retrieve.store.store import Store
 if TYPE_CHECKING:
     from memlake.transforms.llm.edge import Edge
 
-Matrix = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
-Chosen = npt.NDArray[np.bool_]
 CutoffKind = Literal["tokens", "k", "candidates"]
 Scale = Literal["cosine", "words", ""]
 
@@ -58,19 +55,19 @@ class Part:
             its own; '': any other, which ranks units and adds to nothing.
     """
 
-    values: Matrix
+    values: Floats
     scale: Scale = ""
 
     @property
-    def found(self) -> Chosen:
+    def found(self) -> Bools:
         """Units that the step found, shape (m, n): not those without a vector, or without a word of the question."""
         return self.values > 0 if self.scale == "words" else ~np.isnan(self.values)
 
-    def whole(self) -> Matrix:
+    def whole(self) -> Floats:
         """The values, and in place of what is missing the lowest cosine, or 0."""
         return np.where(np.isnan(self.values), NO_COSINE if self.scale == "cosine" else 0.0, self.values)
 
-    def scaled(self) -> Matrix:
+    def scaled(self) -> Floats:
         """Cosines as they are, words as share of the question's largest: 0 where the largest is 0, or there is none."""
         values = self.whole()
         if self.scale == "cosine":
@@ -111,14 +108,14 @@ class Search:
     model: "Edge | None" = None
     alone: bool = False
     parts: Mapping[str, Part] = field(default_factory=dict)
-    score: Matrix | None = None
-    sought: Chosen | None = None
-    allowed: Chosen | None = None
-    order: Whole | None = None
-    listed: Whole | None = None
+    score: Floats | None = None
+    sought: Bools | None = None
+    allowed: Bools | None = None
+    order: Ints | None = None
+    listed: Ints | None = None
     rerank_cut: int = 0
     view: View = field(default_factory=View)
-    leading: Mapping[tuple[CutoffKind, int], Whole] = field(default_factory=dict)
+    leading: Mapping[tuple[CutoffKind, int], Ints] = field(default_factory=dict)
     shown: Shown | None = None
 
     def with_part(self, name: str, part: Part) -> "Search":

@@ -4,14 +4,15 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from memlake.transforms.base.arrays import Float32s, Floats, Ints
 from memlake.transforms.base.fields import Count, Number
-from memlake.transforms.embed.outputs import Outputs, Vectors
+from memlake.transforms.embed.outputs import Outputs
 from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
 from memlake.transforms.retrieve.indexes.lexical import LexicalIndex, LexicalSettings
 from memlake.transforms.retrieve.indexes.lexical_okapi import OkapiIndex
 from memlake.transforms.retrieve.indexes.topk import top_k
 from memlake.transforms.retrieve.indexes.words import WordIndex
-from memlake.transforms.retrieve.steps.search import NO_COSINE, Matrix, Part, Scale, Search, Whole
+from memlake.transforms.retrieve.steps.search import NO_COSINE, Part, Scale, Search
 from memlake.transforms.retrieve.steps.step import Leaders, Seed, later
 from memlake.transforms.retrieve.store.stock import Stock, StreamedStock
 
@@ -25,7 +26,7 @@ class SeedDense(Seed):
     outputs: ClassVar[frozenset[str]] = frozenset({"dense"})
     step: Literal["seed_dense"]
 
-    def score(self, search: Search) -> Matrix:
+    def score(self, search: Search) -> Floats:
         """See Seed.
 
         Raises:
@@ -63,7 +64,7 @@ class SeedLexical(Seed):
     copies: Count = later(1)
     formula: Literal["lucene", "okapi"] = later("lucene")
 
-    def score(self, search: Search) -> Matrix:
+    def score(self, search: Search) -> Floats:
         """See Seed."""
         return self._index(search.store).scores(search.texts)
 
@@ -86,7 +87,7 @@ class SeedLexical(Seed):
         return store.once((self.formula, settings, self.copies), build)
 
 
-def _leaders(units: Whole, scores: Matrix, lowest: float, scale: Scale) -> Leaders:
+def _leaders(units: Ints, scores: Floats, lowest: float, scale: Scale) -> Leaders:
     """Of k places those that are filled; where some are not, every other unit has the lowest score."""
     filled = units >= 0
     largest, least = scores[filled][[0, -1]] if filled.any() else (lowest, lowest)
@@ -94,7 +95,7 @@ def _leaders(units: Whole, scores: Matrix, lowest: float, scale: Scale) -> Leade
     return Leaders(units[filled], Part(np.array([[largest, lowest if whole else least]]), scale), whole)
 
 
-def cosines(questions: Vectors, units: Vectors) -> Matrix:
+def cosines(questions: Float32s, units: Float32s) -> Floats:
     """Cosine of every question and unit, shape (questions, units); the same bits on every run and machine."""
     asked, stored = on_grid(questions), on_grid(units)
     known_asked, known_stored = ~np.isnan(questions).any(axis=1), ~np.isnan(units).any(axis=1)

@@ -6,9 +6,10 @@ from typing import ClassVar, Literal
 import numpy as np
 import pyarrow.compute as pc
 
+from memlake.transforms.base.arrays import Bools, Floats, Ints
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.base.fields import CountOrNone, Text
-from memlake.transforms.retrieve.steps.search import Chosen, Matrix, Search, Whole
+from memlake.transforms.retrieve.steps.search import Search
 from memlake.transforms.retrieve.steps.step import Scope, Seed
 from memlake.transforms.retrieve.store.chance import LEVELS, chance
 from memlake.transforms.retrieve.store.sources import UNPLACED
@@ -24,7 +25,7 @@ class SeedRandom(Seed):
     step: Literal["seed_random"]
     seed: CountOrNone = 0
 
-    def score(self, search: Search) -> Matrix:
+    def score(self, search: Search) -> Floats:
         """See Seed."""
         return chance(search.questions, search.store, self.seed) / LEVELS
 
@@ -53,7 +54,7 @@ class SeedGold(Seed):
                 hint="memlake sql 'select distinct corpus, label_set from evidence'",
             )
 
-    def score(self, search: Search) -> Matrix:
+    def score(self, search: Search) -> Floats:
         """See Seed; NaN for all but gold.
 
         Raises:
@@ -77,7 +78,7 @@ class SeedTime(Seed):
     reads: ClassVar[frozenset[str]] = frozenset({"provenance"})
     step: Literal["seed_time"]
 
-    def score(self, search: Search) -> Matrix:
+    def score(self, search: Search) -> Floats:
         """See Seed; 0 for a unit whose place is not known.
 
         Raises:
@@ -88,12 +89,12 @@ class SeedTime(Seed):
         return np.broadcast_to(score, (len(search.texts), len(score)))
 
 
-def _places(search: Search) -> Whole:
+def _places(search: Search) -> Ints:
     """Place of each unit among the conversation's, from 0; those that begin at one code point share theirs."""
     return np.unique(search.store.sources.begins, return_inverse=True)[1].astype(np.int64)
 
 
-def _touching(search: Search, label_set: str) -> Chosen:
+def _touching(search: Search, label_set: str) -> Bools:
     """Which units touch a gold turn of which question, shape (m, n)."""
     evidence = search.store.needed("evidence")
     rows = evidence.filter(

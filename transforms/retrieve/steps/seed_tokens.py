@@ -3,12 +3,12 @@
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from memlake.transforms.base.arrays import Floats, Ints
 from memlake.transforms.embed.embedder import Ragged
 from memlake.transforms.embed.outputs import Outputs
 from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
-from memlake.transforms.retrieve.steps.search import Matrix, Scale, Search
+from memlake.transforms.retrieve.steps.search import Scale, Search
 from memlake.transforms.retrieve.steps.step import Seed
 
 # Products of token vectors held at one time: about 64 MB, whatever the conversation.
@@ -26,7 +26,7 @@ class SeedSparse(Seed):
     outputs: ClassVar[frozenset[str]] = frozenset({"sparse"})
     step: Literal["seed_sparse"]
 
-    def score(self, search: Search) -> Matrix:
+    def score(self, search: Search) -> Floats:
         """See Seed.
 
         Raises:
@@ -47,7 +47,7 @@ class SeedMulti(Seed):
     outputs: ClassVar[frozenset[str]] = frozenset({"multi"})
     step: Literal["seed_multi"]
 
-    def score(self, search: Search) -> Matrix:
+    def score(self, search: Search) -> Floats:
         """See Seed.
 
         Raises:
@@ -59,7 +59,7 @@ class SeedMulti(Seed):
         return _known(max_sim(asked.multi, stored.multi), asked, stored)
 
 
-def lexical_weights_scores(questions: Any, units: Any) -> Matrix:
+def lexical_weights_scores(questions: Any, units: Any) -> Floats:
     """Dot product of every row of two CSR matrices, shape (questions, units), float64.
 
     Weights are float32, so a product of two is exact in float64; products are added by ascending token id, one after
@@ -70,11 +70,11 @@ def lexical_weights_scores(questions: Any, units: Any) -> Matrix:
     width = max(questions.shape[1], units.shape[1])
     asked = sparse.csr_matrix((questions.data, questions.indices, questions.indptr), (questions.shape[0], width))
     stored = sparse.csr_matrix((units.data, units.indices, units.indptr), (units.shape[0], width))
-    score: Matrix = (asked @ stored.T.tocsr()).toarray()
+    score: Floats = (asked @ stored.T.tocsr()).toarray()
     return score
 
 
-def max_sim(questions: Ragged, units: Ragged) -> Matrix:
+def max_sim(questions: Ragged, units: Ragged) -> Floats:
     """MaxSim of every question and unit, shape (questions, units), float64; 0 for a text without tokens.
 
     Vectors are rounded to a grid on which float64 adds without rounding, so a block's size changes no bit.
@@ -95,7 +95,7 @@ def max_sim(questions: Ragged, units: Ragged) -> Matrix:
     return found
 
 
-def _blocks(offsets: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
+def _blocks(offsets: Ints, most: int) -> list[tuple[int, int]]:
     """Ranges of texts of at most `most` tokens together; a longer text is a range of its own."""
     blocks: list[tuple[int, int]] = []
     first = 0
@@ -107,7 +107,7 @@ def _blocks(offsets: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
     return blocks
 
 
-def _known(score: Matrix, asked: Outputs, stored: Outputs) -> Matrix:
+def _known(score: Floats, asked: Outputs, stored: Outputs) -> Floats:
     score[asked.missing, :] = np.nan
     score[:, stored.missing] = np.nan
     return score

@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
+from memlake.transforms.base.arrays import Floats, Ints
 from memlake.transforms.embed.outputs import Outputs
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.retrieve.contexts.view import View
-from memlake.transforms.retrieve.steps.search import Matrix, Part, Scale, Search, Whole
+from memlake.transforms.retrieve.steps.search import Part, Scale, Search
 from memlake.transforms.retrieve.store.stock import StreamedStock
 
 Stage = Literal["seed", "fuse", "filter", "rank", "expand", "rerank", "show", "swap", "pack"]
@@ -88,7 +89,7 @@ class Step(BaseModel, ABC):
             NotFoundError: something is not stored; the hint makes it.
         """
 
-    def partners(self, questions: pa.Table) -> Whole:
+    def partners(self, questions: pa.Table) -> Ints:
         """By whose words each question is searched, as rows of `questions`."""
         return np.arange(questions.num_rows)
 
@@ -107,7 +108,7 @@ class Leaders:
         whole: whether any other unit has exactly that.
     """
 
-    units: Whole
+    units: Ints
     part: Part
     whole: bool
 
@@ -123,7 +124,7 @@ class Seed(Step):
     scale: ClassVar[Scale] = ""
 
     @abstractmethod
-    def score(self, search: Search) -> Matrix:
+    def score(self, search: Search) -> Floats:
         """Scores of shape (questions, units), NaN where it cannot score a unit."""
 
     def leaders(self, stock: StreamedStock, text: str, asked: Outputs | None, k: int) -> Leaders:

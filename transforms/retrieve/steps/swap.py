@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.fields import CountOrNone
 from memlake.transforms.base.ids import content_id
-from memlake.transforms.retrieve.steps.search import Search, Whole
+from memlake.transforms.retrieve.steps.search import Search
 from memlake.transforms.retrieve.steps.step import Stage, Step
 
 
@@ -24,7 +25,7 @@ class Swap(Step):
     step: Literal["swap"]
     seed: CountOrNone = 0
 
-    def partners(self, questions: pa.Table) -> Whole:
+    def partners(self, questions: pa.Table) -> Ints:
         """Whose context each question is shown, as rows of `questions`; its own where there is one question only."""
         by_id = pc.sort_indices(questions["question_id"]).to_numpy().astype(np.int64)
         count = len(by_id)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from memlake.transforms.embed.outputs import Vectors
+from memlake.transforms.base.arrays import Float32s
 from memlake.transforms.text.content_tokens import Language
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class StreamedStock(Stock):
     """
 
     texts: Callable[[], list[str]]
-    vectors: Callable[[], Iterable[Vectors]]
+    vectors: Callable[[], Iterable[Float32s]]
 
     def key_texts(self) -> list[str]:
         """See Stock."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from memlake.transforms.base.arrays import Float32s, Ints
 from memlake.transforms.base.errors import NotFoundError, UsageError
-from memlake.transforms.embed.outputs import Outputs, Vectors, as_outputs, outputs_from
+from memlake.transforms.embed.outputs import Outputs, as_outputs, outputs_from
 from memlake.transforms.retrieve.store.sources import Record, Sources, record_of, sources_of
 from memlake.transforms.retrieve.store.stock import Stock
 from memlake.transforms.text.content_tokens import Language, content_tokens_of
@@ -30,8 +30,8 @@ class Coded:
     """Distinct content tokens of some texts: vocabulary in code point order, offsets (texts + 1,), token numbers."""
 
     vocabulary: pa.StringArray
-    offsets: npt.NDArray[np.int64]
-    numbers: npt.NDArray[np.int64]
+    offsets: Ints
+    numbers: Ints
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,7 +121,7 @@ def coded_tokens(texts: pa.Array | pa.ChunkedArray, language: Language) -> Coded
 def open_store(
     units: pa.Table,
     *,
-    vectors: Vectors | Outputs | None = None,
+    vectors: Float32s | Outputs | None = None,
     language: Language = "english",
     **beside: pa.Table,
 ) -> Store:
