@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from memlake.transforms.base.arrays import Bools, Float32s, Ints
+from memlake.transforms.base.arrays import Bools, Float32s, Ints, runs
 from memlake.transforms.embed.embedder import Encoded, Ragged
 
 # The columns of a Lance table that each output needs.
@@ -139,5 +139,5 @@ def _without(multi: Ragged, missing: Bools) -> Ragged:
 def _taken(multi: Ragged, rows: Ints) -> Ragged:
     sizes = np.diff(multi.offsets)[rows]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    place = np.repeat(multi.offsets[:-1][rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    place = runs(multi.offsets[:-1][rows], sizes)
     return Ragged(offsets, tuple(value[place] for value in multi.values))

@@ -49,7 +49,7 @@ def price_answers(
         return []
     if not stored or (study.needs_vectors and served_models(study.embedder)):
         return [{"what": "answers and verdicts", "state": "not known yet", "note": _UNKNOWN}]
-    return [row for one in asked for row in _corpus(lake, base, study, one, models)]
+    return [row for of_corpus in asked for row in _corpus(lake, base, study, of_corpus, models)]
 
 
 def _corpus(

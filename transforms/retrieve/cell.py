@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from memlake.schemas import CONTEXTS, RETRIEVALS
 from memlake.schemas.retrievals import PART_COLUMNS
-from memlake.transforms.base.arrays import Float32s, Floats
+from memlake.transforms.base.arrays import Float32s, Floats, runs
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.embed.outputs import Outputs, as_outputs
 from memlake.transforms.retrieve.context import Leading, context_rows
@@ -132,7 +132,7 @@ def _retrieval_rows(cell: Cell, asked: pa.Table, search: Search, leading: list[L
     longest = np.max([context.units for context in leading], axis=0) if leading else 0
     kept = np.minimum(np.maximum(longest, cell.depth), search.listed)
     question = np.repeat(np.arange(len(search.texts)), kept)
-    rank = np.arange(kept.sum()) - np.repeat(np.cumsum(kept) - kept, kept)
+    rank = runs(0, kept)
     unit = search.order[question, rank]
     units = search.store.units.select(["representation", "unit_id"]).take(unit)
     rows = asked.select(["corpus", "conversation_id", "question_id"]).take(question)

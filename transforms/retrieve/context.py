@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from memlake.schemas import CONTEXTS
 from memlake.schemas.table import STRINGS
-from memlake.transforms.base.arrays import Ints
+from memlake.transforms.base.arrays import Ints, runs
 from memlake.transforms.retrieve.steps.search import CutoffKind, Search
 from memlake.transforms.retrieve.store.store import Coded
 
@@ -93,7 +93,7 @@ def tokens_shown(coded: Coded, offsets: Ints, pieces: Ints) -> pa.ListArray:
     """Distinct content tokens of each context in code point order: the union of its pieces' own."""
     count = np.diff(coded.offsets)[pieces]
     question = np.repeat(np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), count)
-    place = np.arange(count.sum()) + np.repeat(coded.offsets[pieces] - np.cumsum(count) + count, count)
+    place = runs(coded.offsets[pieces], count)
     seen = np.zeros((len(offsets) - 1, len(coded.vocabulary)), np.bool_)
     seen[question, coded.numbers[place]] = True
     tokens = coded.vocabulary.take(pa.array(np.nonzero(seen)[1]))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from memlake.transforms.base.arrays import Bools, Ints
+from memlake.transforms.base.arrays import Bools, Ints, runs
 from memlake.transforms.retrieve.store.sources import Record
 from memlake.transforms.retrieve.store.store import Store
 
@@ -134,7 +134,7 @@ def together(found: Sequence[Stretches]) -> Stretches:
     """Stretches of several contexts, one context's after another's."""
     names = ("question", "owner", "first", "last")
     return Stretches(
-        *(np.concatenate([np.empty(0, np.int64), *(getattr(one, name) for one in found)]) for name in names)
+        *(np.concatenate([np.empty(0, np.int64), *(getattr(stretches, name) for stretches in found)]) for name in names)
     )
 
 
@@ -173,7 +173,7 @@ def atoms_of(store: Store) -> Atoms:
     last[~is_slice] = first[~is_slice] + 1
     count = last - first
     unit = np.repeat(np.arange(len(begin)), count)
-    atom = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+    atom = runs(first, count)
     by_atom = np.argsort(atom, kind="stable")
     alone = np.count_nonzero(~is_slice)
     return Atoms(

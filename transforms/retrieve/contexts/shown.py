@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from memlake.transforms.base.arrays import Ints
+from memlake.transforms.base.arrays import Ints, runs
 from memlake.transforms.retrieve.contexts.cover import Cover, atoms_kept, cover_of, first_ranks, together
 from memlake.transforms.retrieve.contexts.view import View, texts_of
 from memlake.transforms.retrieve.store.store import Coded, Store, coded_tokens
@@ -80,7 +80,7 @@ class Shown:
         count = np.take_along_axis(self.ends, units[:, None], axis=1)[:, 0]
         offsets = np.concatenate([[0], np.cumsum(count)])
         question = np.repeat(np.arange(len(count)), count)
-        place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], count)
+        place = runs(0, count)
         if self.key is not None:
             # The pieces of one unit stay in their order: the sort is stable.
             place = place[np.lexsort((self.unit[question, place], self.key[question, place], question))]
@@ -149,7 +149,7 @@ def _slices(store: Store, order: Ints, tokeniser: str) -> Shown:
     # Lists of questions are of different lengths; what fills them up has a rank that no context reaches.
     count = np.bincount(found.question, minlength=len(order))
     row = found.question[by_rank]
-    column = np.arange(len(row)) - (np.cumsum(count) - count)[row]
+    column = runs(0, count)
     shape = (len(order), int(count.max(initial=0)))
     piece, ranks = np.zeros(shape, np.int64), np.full(shape, order.shape[1], np.int64)
     piece[row, column], ranks[row, column] = which[by_rank], rank[by_rank]

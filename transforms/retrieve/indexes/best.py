@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from memlake.transforms.base.arrays import Float32s, Ints
+from memlake.transforms.base.arrays import Float32s, Ints, runs
 
 # Below every score, above the -inf of what is no score.
 NOTHING_YET = -4.0
@@ -62,7 +62,7 @@ class Best:
         self._widen(int((self._count + new).max(initial=0)))
         order = np.argsort(question, kind="stable")
         question = question[order]
-        place = places(question, new) + self._count[question]
+        place = runs(0, new) + self._count[question]
         self._score[question, place] = score[order]
         self._unit[question, place] = unit[order]
         self._count += new
@@ -85,7 +85,7 @@ class Best:
         question, place = np.nonzero(self._score >= self.threshold[:, None])
         score, unit = self._score[question, place], self._unit[question, place]
         self._count = np.bincount(question, minlength=len(self._count))
-        place = places(question, self._count)
+        place = runs(0, self._count)
         self._score.fill(-np.inf)
         self._score[question, place] = score
         self._unit[question, place] = unit
@@ -97,11 +97,6 @@ class Best:
             more = max(more, self._score.shape[1] // 2)
             self._score = np.pad(self._score, ((0, 0), (0, more)), constant_values=-np.inf)
             self._unit = np.pad(self._unit, ((0, 0), (0, more)))
-
-
-def places(question: Ints, count: Ints) -> Ints:
-    """The place of each row among those of its question; rows stand by question, `count` says how many each has."""
-    return np.arange(len(question)) - np.repeat(np.cumsum(count) - count, count)
 
 
 def _below(values: npt.ArrayLike) -> Float32s:

@@ -18,9 +18,9 @@ from itertools import chain
 
 import numpy as np
 
-from memlake.transforms.base.arrays import Float32s, Floats, Ints
+from memlake.transforms.base.arrays import Float32s, Floats, Ints, runs
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.retrieve.indexes.best import Best, places
+from memlake.transforms.retrieve.indexes.best import Best
 from memlake.transforms.retrieve.indexes.crew import Crew, crew_for
 from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
 
@@ -86,7 +86,7 @@ def top_k(
     """
     found = top_pairs(questions, units, k, at_least=at_least, block_units=block_units, block_questions=block_questions)
     index, score = np.full((len(questions), k), -1), np.full((len(questions), k), np.nan)
-    rank = places(found.question, np.bincount(found.question, minlength=len(questions)))
+    rank = runs(0, np.bincount(found.question, minlength=len(questions)))
     index[found.question, rank] = found.unit
     score[found.question, rank] = found.score
     return TopK(index, score)
@@ -109,7 +109,7 @@ def top_pairs(
     for first in range(0, len(questions) if k else 0, size):
         some = _search(questions[first : first + size], units, k, at_least, block_units)
         found.append(Pairs(some.question + first, some.unit, some.score))
-    return Pairs(*(np.concatenate([getattr(one, name) for one in found]) for name in ("question", "unit", "score")))
+    return Pairs(*(np.concatenate([getattr(pairs, name) for pairs in found]) for name in ("question", "unit", "score")))
 
 
 def _search(
@@ -139,7 +139,7 @@ def _search(
     # By question, best first, ties by position.
     order = high[np.lexsort((unit[high], -score[high], question[high]))]
     question = question[order]
-    first = places(question, np.bincount(question, minlength=len(questions))) < k
+    first = runs(0, np.bincount(question, minlength=len(questions))) < k
     return Pairs(question[first], unit[order[first]], score[order[first]])
 
 
@@ -198,10 +198,10 @@ class _Part:
                 f"units have dimension={block.shape[1]}, questions dimension={wide[0]}: one and the same is allowed",
                 hint="embed both by one embedder",
             )
-        wanted = -(-len(block) // _GROUP) * _GROUP
-        if len(self._room) < wanted:
-            self._room = np.empty((wanted, wide[1]), np.float32)
-        room = self._room[:wanted]
+        rows_in_groups = -(-len(block) // _GROUP) * _GROUP
+        if len(self._room) < rows_in_groups:
+            self._room = np.empty((rows_in_groups, wide[1]), np.float32)
+        room = self._room[:rows_in_groups]
         rows, unknown = _unit_rows(block)
         np.matmul(rows, self._across, out=room[: len(rows)])
         room[len(rows) :] = -np.inf

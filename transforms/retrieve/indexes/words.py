@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
-from memlake.transforms.base.arrays import Floats, Ints
+from memlake.transforms.base.arrays import Floats, Ints, runs
 from memlake.transforms.retrieve.indexes.crew import crew_for
 
 # Positions of units, -1 where there are fewer, and scores, shape (questions, k).
@@ -57,7 +57,7 @@ class WordIndex(ABC):
         question = np.repeat(np.arange(len(questions)), np.diff(ends))
         count = self.starts[word + 1] - self.starts[word]
         # Position of every pair of every asked word: a run of consecutive numbers for each.
-        pair = np.repeat(self.starts[word] - np.cumsum(count) + count, count) + np.arange(count.sum())
+        pair = runs(self.starts[word], count)
         cell = np.repeat(question, count) * self.units + self.unit[pair]
         total = np.bincount(cell, self.weight[pair], minlength=len(questions) * self.units).astype(np.float64)
         return total.reshape(len(questions), self.units)

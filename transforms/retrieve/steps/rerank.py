@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 
+from memlake.transforms.base.arrays import runs
 from memlake.transforms.base.fields import Count, Text, checked
 from memlake.transforms.embed.reranker import check_reranker, load_reranker
 from memlake.transforms.retrieve.steps.search import Part, Search
@@ -55,7 +56,7 @@ class Rerank(Step):
             return search.with_part(self.part, Part(scores))
         texts = search.store.units[f"{self.text}_text"].to_pylist()
         question = np.repeat(np.arange(len(pool)), pool)
-        rank = np.arange(len(question)) - np.repeat(np.cumsum(pool) - pool, pool)
+        rank = runs(0, pool)
         unit = search.order[question, rank]
         pairs = [
             (search.texts[asked], texts[shown]) for asked, shown in zip(question.tolist(), unit.tolist(), strict=True)

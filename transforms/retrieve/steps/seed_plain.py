@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import pyarrow.compute as pc
 
-from memlake.transforms.base.arrays import Bools, Floats, Ints
+from memlake.transforms.base.arrays import Bools, Floats, Ints, runs
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.base.fields import CountOrNone, Text
 from memlake.transforms.retrieve.steps.search import Search
@@ -107,7 +107,7 @@ def _touching(search: Search, label_set: str) -> Bools:
     by_turn = np.argsort(sources.turn, kind="stable")
     low, high = (np.searchsorted(sources.turn[by_turn], turn, side=side) for side in ("left", "right"))
     count = high - low
-    pair = np.repeat(low - np.cumsum(count) + count, count) + np.arange(count.sum())
+    pair = runs(low, count)
     gold = np.zeros((len(search.texts), len(search.store)), np.bool_)
     gold[np.repeat(asked, count), sources.unit[by_turn][pair]] = True
     return gold
