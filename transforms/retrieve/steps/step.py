@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memlake.transforms.base.arrays import Floats, Ints
 from memlake.transforms.embed.outputs import Outputs
-from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.retrieve.contexts.view import View
 from memlake.transforms.retrieve.steps.search import Part, Scale, Search
 from memlake.transforms.retrieve.store.stock import StreamedStock
+
+if TYPE_CHECKING:
+    from memlake.transforms.lake.storage.snapshot import Snapshot
 
 Stage = Literal["seed", "fuse", "filter", "rank", "expand", "rerank", "show", "swap", "pack"]
 
@@ -23,7 +25,7 @@ Stage = Literal["seed", "fuse", "filter", "rank", "expand", "rerank", "show", "s
 class Scope:
     """What a plan is run on: the representations that it searches, and the conversations that are asked about."""
 
-    snapshot: Snapshot
+    snapshot: "Snapshot"
     corpus: str
     representations: Sequence[str]
     conversations: Sequence[str]
