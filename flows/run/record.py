@@ -4,7 +4,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from memlake.schemas.table import settings_json
 from memlake.transforms.base.errors import MemlakeError, TooManyDeadLettersError
 from memlake.transforms.base.ids import content_id
 from memlake.transforms.lake.commit.publish import PublishedSnapshot
-from memlake.transforms.lake.stage.manifest import DEAD_SEEN, read_manifest
+from memlake.transforms.lake.stage.manifest import DEAD_SEEN, Manifest
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.llm.edge import without_secrets
 
@@ -138,17 +138,15 @@ class Report:
         return int(pc.sum(pc.and_(lost, whole if files else pc.invert(whole))).as_py() or 0)
 
 
-def collect(lake: Lake, shards: list[str], extra: list[pa.Table]) -> Report:
-    """Add up what the shards' manifests say; read before the commit, which deletes them."""
+def collect(lake: Lake, manifests: Sequence[Manifest], extra: Sequence[pa.Table]) -> Report:
+    """Add up what manifests say; before the commit, which deletes the dead letters beside them."""
     seen: Counter[str] = Counter()
     dead = [DEAD_SEEN.empty_table(), *extra]
     representations: set[str] = set()
-    for shard in dict.fromkeys(shards):
-        manifest = read_manifest(lake.staged, shard)
-        if manifest is not None:
-            seen.update(manifest.seen)
-            dead.append(manifest.read_dead(lake.staged))
-            representations.update(file.partition["representation"] for file in manifest.files if file.table == "units")
+    for manifest in manifests:
+        seen.update(manifest.seen)
+        dead.append(manifest.read_dead(lake.staged))
+        representations.update(file.partition["representation"] for file in manifest.files if file.table == "units")
     return Report(lake.uri, seen, pa.concat_tables(dead), frozenset(representations))
 
 

@@ -24,7 +24,15 @@ REGISTERED = {
     "unlike": UNLIKE.empty_table(),
     "text_scores": TABLES["scores"].empty(),
 }
-KNOWN = {*TABLES, *(file.name for file in sql_files("views")), *REGISTERED, "audited", "vectors", "nothing"}
+KNOWN = {
+    *TABLES,
+    *(file.name for file in sql_files("views")),
+    *REGISTERED,
+    "audited",
+    "part_names",
+    "vectors",
+    "nothing",
+}
 NAMES = [f"{folder}/{file.name}" for folder, file in FILES]
 
 

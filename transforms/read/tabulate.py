@@ -21,6 +21,7 @@ from memlake.schemas.questions import QUESTIONS
 from memlake.schemas.table import INT, STRING, TIME, Table, settings_json
 from memlake.schemas.turns import TURNS
 from memlake.transforms.base.conversation import Conversation, Question
+from memlake.transforms.lake.storage.parts import QUESTIONS_PART, TURNS_PART
 from memlake.transforms.read.common.column_hash import column_hash
 from memlake.transforms.text.content_tokens import content_tokens_of
 
@@ -43,7 +44,7 @@ def tabulate(
     turns, characters = _turns(corpus, held)
     questions, evidence, parts = _questions(corpus, held, revision_of)
     for conversation, content_hash in zip(held, hashes, strict=True):
-        parts.append((conversation.conversation_id, "turns", content_hash, len(conversation.text)))
+        parts.append((conversation.conversation_id, TURNS_PART.name, content_hash, len(conversation.text)))
     return {
         "conversations": _conversations(corpus, held, hashes, characters),
         "turns": turns,
@@ -155,7 +156,7 @@ def _questions(
         for label_set in sorted({question.label_set for question in conversation.questions}):
             same = [_canonical(one, ordinals) for one in conversation.questions if one.label_set == label_set]
             content_hash = _hash([revision, same])
-            parts.append((conversation.conversation_id, f"questions:{label_set}", content_hash, len(same)))
+            parts.append((conversation.conversation_id, QUESTIONS_PART.named(label_set), content_hash, len(same)))
     names = ("conversation_id", "question_id", "label_set", "position", "raw_id", "turn_id", "ordinal", "status")
     rows = _table(
         EVIDENCE,

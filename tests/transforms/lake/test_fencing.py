@@ -14,6 +14,7 @@ from memlake.schemas import CELLS, SNAPSHOTS, TAGS
 from memlake.transforms.base.errors import LakeBusyError, LakeConflictError
 from memlake.transforms.lake.commit import publish
 from memlake.transforms.lake.commit.publish import forget, publish_files, publish_shards, restore
+from memlake.transforms.lake.stage.manifest import staged_manifests
 from memlake.transforms.lake.storage.files import StagedFile, Stager, open_lance
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.snapshot import Snapshot
@@ -32,7 +33,13 @@ def cell_files(lake: Lake) -> list[StagedFile]:
 # Everything that publishes, ready to run on a lake in which the conversation 'a' stands and the shard 'two' is staged.
 WRITERS: dict[str, Callable[[Lake], object]] = {
     "shards": lambda lake: publish_shards(
-        lake, ["two"], corpus="c", run_id="r", operation="ingest", audit=no_audit, lock_timeout_s=0
+        lake,
+        staged_manifests(lake.staged, ["two"]),
+        corpus="c",
+        run_id="r",
+        operation="ingest",
+        audit=no_audit,
+        lock_timeout_s=0,
     ),
     "files": lambda lake: publish_files(
         lake,

@@ -9,7 +9,8 @@ from small_tables import rows_of
 
 from memlake.schemas import CELLS, SNAPSHOTS, TURNS
 from memlake.transforms.base.errors import AuditError, LakeConflictError
-from memlake.transforms.lake.commit.publish import StageAgainError, forget, publish_files
+from memlake.transforms.lake.commit.publish import forget, publish_files
+from memlake.transforms.lake.stage.manifest import StageAgainError
 from memlake.transforms.lake.storage.delta import active_files, commit_table
 from memlake.transforms.lake.storage.files import Stager, open_lance
 from memlake.transforms.lake.storage.lake import Lake

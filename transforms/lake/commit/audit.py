@@ -9,12 +9,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from memlake.schemas import TABLES
+from memlake.schemas.vectors import representation_of
 from memlake.transforms.base.sql import SqlFile, sql_files
 from memlake.transforms.lake.commit.publish import Audit
 from memlake.transforms.lake.query.connect import bare_connection, create_view
 from memlake.transforms.lake.storage.delta import active_files
 from memlake.transforms.lake.storage.files import StagedFile
 from memlake.transforms.lake.storage.lake import Lake
+from memlake.transforms.lake.storage.parts import part_names
 from memlake.transforms.lake.storage.snapshot import Snapshot
 
 # An audit's message shows some offending rows, not all.
@@ -85,6 +87,9 @@ def _connection(
     ):
         chosen = [file for file in files.get(name, []) if _may_hold(file, corpora, low, high)]
         create_view(connection, TABLES[name], [lake.table_path(name) / file.path for file in chosen])
+    connection.register(
+        "part_names", part_names(connection.sql("select distinct part from parts").to_arrow_table()["part"])
+    )
     connection.register("audited_rows", audited)
     connection.execute("create temp table audited as select corpus, conversation_id from audited_rows")
     return connection
@@ -105,7 +110,7 @@ def _create_vectors(connection: duckdb.DuckDBPyConnection, snapshot: Snapshot) -
     for name in snapshot.lance_tables():
         connection.register(name, snapshot.lance_table(name))
         # Names of ours, checked when the representation and the embedder were named.
-        columns = f"'{name}' as vector_table, '{name.split('__', 1)[0]}' as representation"
+        columns = f"'{name}' as vector_table, '{representation_of(name)}' as representation"
         selects.append(f'select {columns}, corpus, conversation_id, unit_id from "{name}"')  # noqa: S608
     connection.execute(f"create view vectors as {' union all '.join(selects)}")
 

@@ -22,12 +22,12 @@ from memlake.transforms.lake.commit.rewrite import Keys, count_hits, without
 from memlake.transforms.lake.commit.version_conflicts import judge_conflicts
 from memlake.transforms.lake.stage.manifest import Manifest
 from memlake.transforms.lake.storage.delta import active_files
-from memlake.transforms.lake.storage.files import StagedFile, StagedFragment, Stager
+from memlake.transforms.lake.storage.files import StagedFile, StagedFragment, Stager, split_partitions
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.lancedb import rows_of, without_rows
+from memlake.transforms.lake.storage.parts import FORGOTTEN_PART, PART_KINDS, VECTORS_PART, kind_of_part
 from memlake.transforms.lake.storage.snapshot import Snapshot
 
-FORGOTTEN = "forgotten"
 # Tables of studies that hold text or ids of conversations.
 STUDY_TABLES = ("retrievals", "contexts", "answers", "judgements", "scores", "losses")
 _NOTHING = pa.array([], pa.string())
@@ -89,7 +89,9 @@ class Changes:
     def stale(self) -> tuple[str, ...]:
         """Parts that lost rows which this run did not make anew; of other corpora, with the corpus's name."""
         gone = self.resolution.removed.filter(self.resolution.removed["stale"])
-        others = (f"vectors:{table} of corpus {name}" for table, names in self.rebuilt.items() for name in names)
+        others = (
+            f"{VECTORS_PART.named(table)} of corpus {name}" for table, names in self.rebuilt.items() for name in names
+        )
         return (*sorted(pc.unique(gone["part"]).to_pylist()), *sorted(others))
 
     def all_conflicts(self) -> tuple[str, ...]:
@@ -102,7 +104,7 @@ class Changes:
             *(
                 f"{row['part']} of conversation {row['conversation_id']!r}"
                 for row in parts
-                if row["conversation_id"] not in whole and not row["part"].startswith("vectors:")
+                if row["conversation_id"] not in whole and kind_of_part(row["part"]) is not VECTORS_PART
             ),
         )
 
@@ -111,9 +113,9 @@ def plan_changes(lake: Lake, base: Snapshot, manifests: Sequence[Manifest], corp
     """Work out the commit of some manifests on top of a base; rewrites files as needed, commits nothing."""
     seen = seen_parts([manifest.read_parts(lake.staged) for manifest in manifests])
     stored = base.read("parts", where=pc.field("corpus") == corpus)
-    rivals = judge_conflicts(lake, base, corpus, manifests, conflicting_versions(seen))
-    resolution = resolve(seen, stored, rivals.losers)
-    changes = Changes(corpus, resolution, conflicts=rivals.conflicts)
+    versions = judge_conflicts(lake, base, corpus, manifests, conflicting_versions(seen))
+    resolution = resolve(seen, stored, versions.losers)
+    changes = Changes(corpus, resolution, conflicts=versions.conflicts)
     changes.outdated = tuple(manifests[index] for index in resolution.outdated)
     if changes.outdated:
         return changes
@@ -136,15 +138,16 @@ def plan_forgetting(lake: Lake, base: Snapshot, corpus: str, conversation: str) 
     """
     one = (pc.field("corpus") == corpus) & (pc.field("conversation_id") == conversation)
     held = base.read("parts", columns=["conversation_id", "part", "rows"], where=one)
-    held = held.filter(pc.not_equal(held["part"], FORGOTTEN))
+    held = held.filter(pc.not_equal(held["part"], FORGOTTEN_PART.name))
     if not held.num_rows:
         raise NotFoundError(
             f"corpus={corpus!r} holds no conversation={conversation!r}",
             hint="memlake sql 'select corpus, conversation_id from conversations'",
         )
     nothing = _unchanged()
-    tombstone = {"manifest": -1, "conversation_id": conversation, "part": FORGOTTEN, "content_hash": "", "rows": 0}
-    landed = pa.Table.from_pylist([{**tombstone, "replaces": False}], schema=nothing.landed.schema)
+    tombstone = {"manifest": -1, "conversation_id": conversation, "part": FORGOTTEN_PART.name}
+    tombstone |= {"content_hash": "", "rows": 0, "replaces": False}
+    landed = pa.Table.from_pylist([tombstone], schema=nothing.landed.schema)
     removed = held.append_column("stale", pa.array([True] * held.num_rows)).cast(nothing.removed.schema)
     changes = Changes(corpus, replace(nothing, landed=landed, removed=removed))
     _take_out_of_base(lake, base, changes)
@@ -223,63 +226,39 @@ def _rebuild_vectors(lake: Lake, base: Snapshot, changes: Changes) -> None:
         stored = base.lance_table(table)
         if stored is None or not fragments or made_by(stored.schema) == made_by(fragments[0].arrow_schema()):
             continue
-        held = base.read(
-            "parts", where=(pc.field("part") == f"vectors:{table}") & (pc.field("corpus") != changes.corpus)
-        )
+        theirs = (pc.field("part") == VECTORS_PART.named(table)) & (pc.field("corpus") != changes.corpus)
+        held = base.read("parts", columns=["corpus", "conversation_id", "part"], where=theirs)
         names = pc.unique(held["corpus"]).to_pylist()
         for name in names:
-            keys = table_keys(held.filter(pc.equal(held["corpus"], name)), name)["parts"]
+            keys = table_keys(held.filter(pc.equal(held["corpus"], name)).drop_columns("corpus"), name)["parts"]
             _take_out(lake, base, changes, "parts", keys, keys)
         changes.rebuilt[table] = tuple(names)
 
 
 def table_keys(parts: pa.Table, corpus: str) -> dict[str, list[Keys]]:
-    """Which rows of which Delta tables some parts are: a part is not always a whole conversation's rows."""
+    """Which rows of which Delta tables some parts of a corpus own: a part is not always a whole conversation's rows."""
     keys: dict[str, list[Keys]] = {}
     if not parts.num_rows:
         return keys
-    turns = parts.filter(pc.equal(parts["part"], "turns"))
-    for table in ("conversations", "turns"):
-        _put(keys, table, turns, ("conversation_id",), {"corpus": corpus})
-    questions = parts.filter(pc.starts_with(parts["part"], "questions:"))
-    labels = pc.utf8_slice_codeunits(questions["part"], len("questions:"))
-    for table in ("questions", "evidence"):
-        rows = questions.append_column("label_set", labels)
-        _put(keys, table, rows, ("conversation_id", "label_set"), {"corpus": corpus})
-    units = parts.filter(pc.starts_with(parts["part"], "units:"))
-    for part in pc.unique(units["part"]).to_pylist():
-        rows = units.filter(pc.equal(units["part"], part))
-        partition = {"corpus": corpus, "representation": part.removeprefix("units:")}
-        for table in ("units", "provenance", "links", "extractions"):
-            _put(keys, table, rows, ("conversation_id",), partition)
-    links = parts.filter(pc.starts_with(parts["part"], "links:"))
-    for part in pc.unique(links["part"]).to_pylist():
-        _, representation, relation = part.split(":")
-        rows = links.filter(pc.equal(links["part"], part))
-        rows = rows.append_column("relation", pa.repeat(pa.scalar(relation, pa.string()), rows.num_rows))
-        partition = {"corpus": corpus, "representation": representation}
-        _put(keys, "links", rows, ("conversation_id", "relation"), partition)
-    _put(keys, "parts", parts, ("conversation_id", "part"), {"corpus": corpus})
+    for kind in PART_KINDS:
+        rows = kind.among(parts)
+        rows = rows.append_column("corpus", pa.repeat(corpus, rows.num_rows))
+        for table in kind.tables:
+            declared = TABLES[table]
+            columns = ("conversation_id", *(name for name in kind.columns if name not in declared.partition_by))
+            for partition, piece in split_partitions(declared, rows):
+                keys.setdefault(table, []).append(Keys.of(piece, columns, partition))
+    keys["parts"] = [Keys.of(parts, ("conversation_id", "part"), {"corpus": corpus})]
     return keys
 
 
 def vector_keys(parts: pa.Table) -> dict[str, pa.Array]:
-    """Which conversations' rows of which Lance tables some parts are."""
-    vectors = parts.filter(pc.starts_with(parts["part"], "vectors:"))
-    found: dict[str, pa.Array] = {}
-    for part in pc.unique(vectors["part"]).to_pylist():
-        names = vectors.filter(pc.equal(vectors["part"], part))["conversation_id"]
-        found[part.removeprefix("vectors:")] = pc.unique(names)
-    return found
-
-
-def _put(
-    keys: dict[str, list[Keys]], table: str, rows: pa.Table, columns: tuple[str, ...], partition: dict[str, str]
-) -> None:
-    if rows.num_rows:
-        declared = set(TABLES[table].partition_by)
-        held = {name: value for name, value in partition.items() if name in declared}
-        keys.setdefault(table, []).append(Keys.of(rows, columns, held))
+    """Which conversations' rows of which Lance tables some parts own."""
+    vectors = VECTORS_PART.among(parts)
+    return {
+        table: pc.unique(vectors.filter(pc.equal(vectors["vector_table"], table))["conversation_id"])
+        for table in pc.unique(vectors["vector_table"]).to_pylist()
+    }
 
 
 def _of(rows: pa.Table, index: int) -> pa.Table:

@@ -35,7 +35,7 @@ class VersionConflicts:
 def judge_conflicts(
     lake: Lake, base: Snapshot, corpus: str, manifests: Sequence[Manifest], versions: pa.Table
 ) -> VersionConflicts:
-    """Choose among versions (manifest, conversation_id, content_hash, staged), as resolve.rival_versions gives them.
+    """Choose among versions (manifest, conversation_id, content_hash, staged), as resolve.conflicting_versions gives them.
 
     Where no version wins, none lands: keeping either would lose turns without a word.
     """

@@ -28,7 +28,7 @@ class StagedBundle:
     seen: dict[str, int]
     batches: int
     total: int
-    rivals: int
+    conflicts: int
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class BundleWriter:
     _seen: Counter[str] = field(default_factory=Counter)
     _batches: int = 0
     _total: int = 0
-    _rivals: int = 0
+    _conflicts: int = 0
 
     def __post_init__(self) -> None:
         self._stager = Stager(self.root)
@@ -51,7 +51,7 @@ class BundleWriter:
     def write(self, batch: Batch) -> None:
         """Stage a batch, or note that the shard ends."""
         if batch.total is not None:
-            self._total, self._rivals = batch.total, batch.rivals
+            self._total, self._conflicts = batch.total, batch.conflicts
             return
         batch = keep_staged(batch)
         for name, rows in batch.tables.items():
@@ -77,7 +77,7 @@ class BundleWriter:
             dict(self._seen),
             self._batches,
             self._total,
-            self._rivals,
+            self._conflicts,
         )
 
 
@@ -102,12 +102,12 @@ def write_manifest(root: Path, corpus: str, shard: str, bundles: Iterable[Staged
         tuple(name for bundle in some for name in bundle.parts),
         tuple(name for bundle in some for name in bundle.dead),
         dict(seen),
-        sum(bundle.rivals for bundle in some),
+        sum(bundle.conflicts for bundle in some),
     )
-    counts = put_manifest(root / "staged", mine)
-    if counts != mine:
+    first = put_manifest(root / "staged", mine)
+    if first != mine:
         discard(root, mine)
-    return counts
+    return first
 
 
 def discard(root: Path, manifest: Manifest) -> None:

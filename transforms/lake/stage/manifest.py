@@ -29,11 +29,19 @@ DEAD_SEEN = pa.schema(
 )
 
 
+class StageAgainError(Exception):
+    """Some shards' manifests are gone, or no longer true of the base; not an error of the user's."""
+
+    def __init__(self, shards: Iterable[str]) -> None:
+        self.shards = tuple(shards)
+        super().__init__(f"shards to stage again: {', '.join(self.shards)}")
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """Everything one shard staged; `parts` and `dead` name Parquet files beside the manifest.
 
-    `seen` counts what was read, changed or not; `rivals` how many shards SHARD-1, ... hold other versions of
+    `seen` counts what was read, changed or not; `conflicts` how many shards SHARD-1, ... hold other versions of
     conversations that stand in this one.
     """
 
@@ -44,7 +52,7 @@ class Manifest:
     parts: tuple[str, ...]
     dead: tuple[str, ...]
     seen: dict[str, int]
-    rivals: int = 0
+    conflicts: int = 0
 
     def read_parts(self, staged: Path) -> pa.Table:
         """PARTS_SEEN rows of the shard."""
@@ -75,8 +83,10 @@ class Manifest:
 
 
 def put_manifest(staged: Path, manifest: Manifest) -> Manifest:
-    """Publish a shard's manifest unless another attempt did so first; return the one that counts."""
-    if put_once(manifest_path(staged, manifest.shard), json.dumps(asdict(manifest))):
+    """Put a shard's manifest unless another attempt has; return the manifest that was put first."""
+    fields = asdict(manifest)
+    fields["rivals"] = fields.pop("conflicts")
+    if put_once(manifest_path(staged, manifest.shard), json.dumps(fields)):
         return manifest
     return read_manifest(staged, manifest.shard) or manifest
 
@@ -105,19 +115,38 @@ def read_manifest(staged: Path, shard: str) -> Manifest | None:
     fields["files"] = tuple(StagedFile(**file) for file in fields["files"])
     fields["fragments"] = tuple(StagedFragment(**fragment) for fragment in fields["fragments"])
     fields["parts"], fields["dead"] = tuple(fields["parts"]), tuple(fields["dead"])
+    fields["conflicts"] = fields.pop("rivals", 0)
     return Manifest(**fields)
 
 
-def finished_shards(root: Path, shard: str) -> list[str]:
-    """The shard and its rivals, when the manifests of all are there and whole; else nothing."""
-    staged = root / "staged"
+def staged_manifests(staged: Path, shards: Iterable[str]) -> list[Manifest]:
+    """The manifests of some shards, each followed by those of its other versions.
+
+    Raises:
+        StageAgainError: some are not there.
+    """
+    found = {shard: _versions(staged, shard) for shard in dict.fromkeys(shards)}
+    if missing := [shard for shard, manifests in found.items() if None in manifests]:
+        raise StageAgainError(missing)
+    return [manifest for manifests in found.values() for manifest in manifests if manifest is not None]
+
+
+def is_finished(root: Path, shard: str) -> bool:
+    """Whether the manifests of a shard and of its other versions are all there and whole; broken ones are dropped."""
+    found = _versions(root / "staged", shard)
+    broken = [manifest for manifest in found if manifest is not None and not manifest.is_whole(root)]
+    for manifest in broken:
+        drop_manifest(root / "staged", manifest)  # or the next attempt would lose to it
+    return not broken and None not in found
+
+
+def _versions(staged: Path, shard: str) -> list[Manifest | None]:
+    """The manifest of a shard and those of its other versions; None for each that is not there."""
     first = read_manifest(staged, shard)
-    names = [shard, *(f"{shard}-{number + 1}" for number in range(first.rivals))] if first else []
-    found = [read_manifest(staged, name) for name in names]
-    broken = [one for one in found if one is not None and not one.is_whole(root)]
-    for one in broken:
-        drop_manifest(staged, one)  # or the next attempt would lose to it
-    return names if not broken and all(found) else []
+    return [
+        first,
+        *(read_manifest(staged, f"{shard}-{number + 1}") for number in range(first.conflicts if first else 0)),
+    ]
 
 
 def manifest_path(staged: Path, shard: str) -> Path:

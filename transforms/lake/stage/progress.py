@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,11 +16,11 @@ _WRITE_EVERY_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How far a run is: shards read to their end, turns, and the share of all input that was read (0 to 1)."""
+    """How far a run is: shards read to their end, turns, and the share of all input that was read (0 to 1, or None)."""
 
     shards: int
     turns: int
-    share: float
+    share: float | None
 
 
 @dataclass(slots=True)
@@ -44,10 +45,11 @@ class Progress:
                 shutil.rmtree(old, ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True)
 
-    def name_shard(self, index: int, name: str, size: int) -> None:
-        """Note the name of a shard's manifest, which only its reader knows, and the bytes of its input."""
+    def name_shard(self, index: int, name: str, size: int | None) -> None:
+        """Note the name of a shard's manifest, which only its reader knows, and the bytes of its input where it has an end."""
         (self.folder / f"{index}.shard").write_text(name)
-        self._put(f"{index}.size", str(size))
+        if size is not None:
+            self._put(f"{index}.size", str(size))
 
     def read(self, index: int, position: int) -> None:
         """Note how many bytes of a shard's input were read; written at most a few times a second."""
@@ -71,23 +73,29 @@ class Progress:
         self._turns += turns
         self._write_at_times()
 
-    def names(self, shards: int) -> list[str]:
-        """The manifest names of shards 0 to n - 1, as their readers noted them."""
-        return [(self.folder / f"{index}.shard").read_text() for index in range(shards)]
+    def names(self, indices: Iterable[int]) -> list[str]:
+        """The names of the manifests of some shards, as their readers noted them."""
+        return [(self.folder / f"{index}.shard").read_text() for index in indices]
 
-    def done(self, shards: int) -> Done:
-        """How far all workers are together, of so many shards; one that nobody has begun counts as an average one."""
+    def done(self, shards: int | None) -> Done:
+        """How far all workers are together, of so many shards; one that nobody has begun counts as an average one.
+
+        Args:
+            shards: None where nobody knows how many there are.
+        """
         sizes, read = self._numbers("size"), self._numbers("read")
         finished = {int(file.stem) for file in self.folder.glob("*.done")}
         turns = sum(int(file.read_text() or 0) for file in self.folder.glob("*.rows"))
-        known = sum(sizes.values())
+        if shards is None:
+            return Done(len(finished), turns, None)
+        total = sum(sizes.values())
         # A shard of no bytes at all still is a shard to be done.
         share = len(finished) / shards if shards else 1.0
-        if known:
+        if total and len(sizes) == len(list(self.folder.glob("*.shard"))):
             bytes_read = sum(
                 size if index in finished else min(read.get(index, 0), size) for index, size in sizes.items()
             )
-            share = bytes_read / (known * max(shards, len(sizes)) / len(sizes))
+            share = bytes_read / (total * max(shards, len(sizes)) / len(sizes))
         return Done(len(finished), turns, min(share, 1.0))
 
     def close(self) -> None:

@@ -8,11 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memlake.schemas import PARTS, TURNS
-from memlake.transforms.base.batch import PARTS_SEEN
+from memlake.transforms.base.batch import PARTS_SEEN, Held
 from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.lake.storage.parts import FORGOTTEN_PART
 from memlake.transforms.lake.storage.snapshot import Snapshot
-
-Held = Mapping[tuple[str, str], tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class BaseParts:
     corpus: str
 
     def parts(self, conversations: pa.Array) -> Held:
-        """(conversation_id, part) to (content_hash, rows), for some conversations."""
+        """What the lake holds of some conversations."""
         if not self.snapshot_id:
             return {}
         where = (pc.field("corpus") == self.corpus) & pc.field("conversation_id").isin(conversations)
@@ -72,7 +71,7 @@ def changed(held: Held, part: str, hashes: Mapping[str, str]) -> set[str]:
     return {
         name
         for name, value in hashes.items()
-        if held.get((name, part), ("",))[0] != value and (name, "forgotten") not in held
+        if held.get((name, part), ("",))[0] != value and (name, FORGOTTEN_PART.name) not in held
     }
 
 
