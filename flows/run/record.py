@@ -209,7 +209,7 @@ def finish(run: Run, published: PublishedSnapshot, report: Report) -> dict[str, 
         "models": dict(run.paid),
         "timings": run.timings,
     }
-    pins = run.lake.snapshot(published.snapshot_id).pins if published.snapshot_id else {}
+    pins = published.pins
     rows = [
         {
             "table": name,

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from memlake.schemas import TABLES, TURNS, UNITS
 from memlake.schemas.table import STRING, Table
@@ -14,6 +13,7 @@ from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadO
 from memlake.transforms.base.shard import Shard
 from memlake.transforms.lake.storage.base_parts import BaseParts, seen
 from memlake.transforms.lake.storage.parts import TURNS_PART, UNITS_PART
+from memlake.transforms.lake.storage.place import open_parquet, read_parquet, size_of
 from memlake.transforms.read.catalogue import REVISIONS
 from memlake.transforms.read.formats.memlake_jsonl import units as memlake_units
 from memlake.transforms.read.gather import PARTIAL, gather
@@ -65,7 +65,7 @@ def _batches(shard: Shard, name: str, base_parts: BaseParts, options: ReadOption
         yield from _cut(read_sources(shard, options, on_read), name, base_parts, make)
     elif shard.kind == "bucket":
         try:
-            rows = pa.concat_tables([pq.read_table(root / file, schema=PARTIAL) for file in shard.files])
+            rows = read_parquet([root / file for file in shard.files], schema=PARTIAL)
         except FileNotFoundError as error:
             raise BucketGoneError(shard.index) from error
         yield from _cut(gather(rows), name, base_parts, _batch)
@@ -77,7 +77,7 @@ def _batches(shard: Shard, name: str, base_parts: BaseParts, options: ReadOption
                 stored = base_parts.parts(pc.unique(rows["conversation_id"]))
                 parts = _stored_parts(rows, table, stored)
                 yield Batch(name, tables={table.name: rows}, parts=parts, held=stored, seen=_count_stored(rows, table))
-            done += (root / file).stat().st_size
+            done += size_of(root / file) or 0
             on_read(done)
 
 
@@ -200,7 +200,7 @@ def _whole_conversations(file: Path, table: Table) -> Iterator[pa.Table]:
     """Stream one file of a table, cut where the conversation changes; a conversation never spans two files."""
     partition = dict(part.split("=", 1) for part in file.parts if "=" in part)
     rest = table.stored_schema.empty_table()
-    with pq.ParquetFile(file) as opened:
+    with open_parquet(file) as opened:
         for batch in opened.iter_batches(batch_size=16_384, columns=table.stored_schema.names):
             rows = pa.concat_tables([rest, pa.table(batch).cast(table.stored_schema)])
             last = rows["conversation_id"][rows.num_rows - 1]

@@ -6,7 +6,6 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from memlake.schemas import TABLES
 from memlake.schemas.vectors import representation_of
@@ -17,6 +16,7 @@ from memlake.transforms.lake.storage.delta import active_files
 from memlake.transforms.lake.storage.files import StagedFile
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.parts import part_names
+from memlake.transforms.lake.storage.place import read_parquet
 from memlake.transforms.lake.storage.snapshot import Snapshot
 
 # An audit's message shows some offending rows, not all.
@@ -48,13 +48,15 @@ def run_audits(lake: Lake, snapshot: Snapshot, audited: pa.Table) -> dict[str, p
     }
     found: dict[str, pa.Table] = {}
     by_group = [file for file in sql_files("audits") if file.name not in _AT_ONCE]
-    for group, chars in _groups(lake, files.get("turns", []), audited):
-        with _connection(lake, files, group, chars) as connection:
-            _run(connection, by_group, found)
     at_once = [file for file in sql_files("audits") if file.name in _AT_ONCE]
-    with _connection(lake, files, audited, 0) as connection:
-        _create_vectors(connection, snapshot)
-        _run(connection, at_once, found)
+    rounds = [(group, chars, by_group) for group, chars in _groups(lake, files.get("turns", []), audited)]
+    # As usual, all conversations are one group: one connection serves.
+    rounds = [(*rounds[0][:2], [*by_group, *at_once])] if len(rounds) == 1 else [*rounds, (audited, 0, at_once)]
+    for some, chars, audits in rounds:
+        with _connection(lake, files, some, chars) as connection:
+            if at_once[0] in audits:
+                _create_vectors(connection, snapshot)
+            _run(connection, audits, found)
     return found
 
 
@@ -137,7 +139,7 @@ def _groups(lake: Lake, turns: list[StagedFile], audited: pa.Table) -> Iterator[
 
 def _cut(file: Path, wanted: set[str]) -> Iterator[tuple[list[str], int]]:
     """The wanted conversations of one file of turns, in groups; takes them off the wanted."""
-    rows = pq.read_table(file, columns=["conversation_id", "char_end"], partitioning=None)
+    rows = read_parquet([file], columns=["conversation_id", "char_end"])
     sizes = rows.group_by("conversation_id", use_threads=False).aggregate([("char_end", "max")])
     group: list[str] = []
     chars = 0

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from memlake.schemas import SNAPSHOTS, TABLES
+from memlake.schemas import TABLES
 from memlake.transforms.base.errors import AuditError, LakeConflictError, UsageError
 from memlake.transforms.lake.commit.changes import Changes, Counts, plan_changes, plan_forgetting
 from memlake.transforms.lake.stage.manifest import Manifest, StageAgainError, drop_manifest, set_aside
@@ -35,6 +35,7 @@ class PublishedSnapshot:
     stale: tuple[str, ...] = ()
     skipped: int = 0
     conflicts: tuple[str, ...] = ()
+    pins: Mapping[str, Pin] = field(default_factory=dict)
 
 
 def publish_shards(
@@ -61,8 +62,7 @@ def publish_shards(
         LakeBusyError, LakeConflictError: another writer was there; nothing was published.
     """
     with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
-        book = lake.open_table(SNAPSHOTS)
-        base = lake.latest()
+        book, base = lake.head()
         if broken := [manifest.shard for manifest in manifests if not manifest.is_whole(lake.root)]:
             raise StageAgainError(broken)
         changes = plan_changes(lake, base, manifests, corpus)
@@ -101,8 +101,7 @@ def publish_files(
             meanwhile; nothing was published.
     """
     with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
-        book = lake.open_table(SNAPSHOTS)
-        base = lake.latest()
+        book, base = lake.head()
         for corpus, names in conversations.items():
             gone = forgotten_of(base, corpus)
             back = pc.filter(gone, pc.is_in(gone, value_set=names))
@@ -133,8 +132,7 @@ def forget(
         NotFoundError: the latest snapshot holds no such conversation.
     """
     with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
-        book = lake.open_table(SNAPSHOTS)
-        base = lake.latest()
+        book, base = lake.head()
         changes = plan_forgetting(lake, base, corpus, conversation)
         return _commit(lake, book, base, changes, held, audit, (), run_id=run_id, operation="forget")
 
@@ -147,9 +145,9 @@ def restore(lake: Lake, at: str, *, run_id: str, lock_timeout_s: float = 60.0) -
         UsageError: it holds conversations that have been forgotten since.
     """
     with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
-        book = lake.open_table(SNAPSHOTS)
-        wanted, base = lake.snapshot(at), lake.latest()
-        back = _tombstones(base) - _tombstones(wanted)
+        book, base = lake.head()
+        old = lake.snapshot(at)
+        back = _tombstones(base) - _tombstones(old)
         if back:
             corpus, conversation = min(back)
             raise UsageError(
@@ -158,7 +156,7 @@ def restore(lake: Lake, at: str, *, run_id: str, lock_timeout_s: float = 60.0) -
                 hint="restore a snapshot made after they were forgotten, or read this one with --at",
             )
         held.check()
-        _append(lake, book, base, wanted.pins, run_id=run_id, operation="restore")
+        _append(lake, book, base, old.pins, run_id=run_id, operation="restore")
         return lake.latest()
 
 
@@ -211,6 +209,7 @@ def _commit(
         stale=changes.stale(),
         skipped=changes.resolution.skipped,
         conflicts=changes.all_conflicts(),
+        pins=pins,
     )
 
 

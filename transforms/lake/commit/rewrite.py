@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from memlake.schemas import TABLES
 from memlake.transforms.lake.storage.files import PartitionWriter, StagedFile
+from memlake.transforms.lake.storage.place import open_parquet, read_parquet
 
 _SEPARATOR = "\x1f"
 
@@ -49,7 +49,7 @@ def count_hits(root: Path, files: Iterable[StagedFile], keys: list[Keys]) -> int
     for file in files:
         if some := [one for one in keys if one.may_touch(file)]:
             columns = sorted({column for one in some for column in one.columns})
-            rows = pq.read_table(_path(root, file), columns=columns, partitioning=None)
+            rows = read_parquet([_path(root, file)], columns=columns)
             total += pc.sum(_any_hit(some, rows)).as_py() or 0
     return total
 
@@ -62,7 +62,7 @@ def without(root: Path, file: StagedFile, keys: list[Keys]) -> tuple[list[Staged
     # One file stays one file: a conversation's rows are never spread over two.
     writer = PartitionWriter(root, TABLES[file.table], file.partition, file_bytes=sys.maxsize)
     gone = 0
-    with pq.ParquetFile(_path(root, file)) as opened:
+    with open_parquet(_path(root, file)) as opened:
         for batch in opened.iter_batches():
             rows = pa.table(batch)
             left = rows.filter(pc.invert(_any_hit(keys, rows)))

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from memlake.transforms.lake.commit.resolve import MANIFEST
 from memlake.transforms.lake.stage.manifest import Manifest
 from memlake.transforms.lake.storage.lake import Lake
+from memlake.transforms.lake.storage.place import read_parquet
 from memlake.transforms.lake.storage.snapshot import Snapshot
 
 LOSERS = pa.schema(
@@ -72,14 +72,5 @@ def _turns(
         rows = base.read("turns", columns=_TURN, where=where)
     else:
         files = [lake.table_path("turns") / file.path for file in manifest.files if file.table == "turns"]
-        tables = [
-            pq.read_table(
-                file,
-                columns=_TURN,
-                filters=pc.field("conversation_id") == conversation,
-                partitioning=None,
-            )
-            for file in files
-        ]
-        rows = pa.concat_tables(tables)
+        rows = read_parquet(files, columns=_TURN, where=pc.field("conversation_id") == conversation)
     return Counter(zip(*(rows[name].to_pylist() for name in _TURN), strict=True))

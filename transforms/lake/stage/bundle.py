@@ -14,6 +14,7 @@ from memlake.transforms.base.errors import LakeCorruptError
 from memlake.transforms.lake.stage.land import keep_staged
 from memlake.transforms.lake.stage.manifest import Manifest, dead_rows, put_manifest, write_beside
 from memlake.transforms.lake.storage.files import StagedFile, StagedFragment, Stager
+from memlake.transforms.lake.storage.place import remove
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +113,6 @@ def write_manifest(root: Path, corpus: str, shard: str, bundles: Iterable[Staged
 
 def discard(root: Path, manifest: Manifest) -> None:
     """Delete the files of a manifest that lost to another attempt; nothing else knows their random names."""
-    for file in manifest.files:
-        (root / "parquet" / file.table / file.path).unlink(missing_ok=True)
-    for name in (*manifest.parts, *manifest.dead):
-        (root / "staged" / name).unlink(missing_ok=True)
-    for path in manifest.vector_files(root):
-        path.unlink(missing_ok=True)
+    remove(*(root / "parquet" / file.table / file.path for file in manifest.files))
+    remove(*(root / "staged" / name for name in (*manifest.parts, *manifest.dead)))
+    remove(*manifest.vector_files(root))

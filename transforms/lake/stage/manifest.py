@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from memlake.transforms.base.atomic_files import put_once, read_json
 from memlake.transforms.base.batch import PARTS_SEEN
 from memlake.transforms.base.conversation import DeadLetter
 from memlake.transforms.lake.storage.files import StagedFile, StagedFragment
+from memlake.transforms.lake.storage.place import is_parquet, put_aside, read_parquet, remove, size_of, write_parquet
 
 SUFFIX = ".manifest.json"
 DEAD_SEEN = pa.schema(
@@ -68,9 +68,8 @@ class Manifest:
 
     def is_whole(self, root: Path) -> bool:
         """Whether every file that it names is there and as long as it was written."""
-        if any(not _has_size(root / "parquet" / file.table / file.path, file.size) for file in self.files):
-            return False
-        if any(not _has_size(path, size) for path, size in self._vector_sizes(root)):
+        tables = [(root / "parquet" / file.table / file.path, file.size) for file in self.files]
+        if any(size_of(path) != size for path, size in (*tables, *self._vector_sizes(root))):
             return False
         return all(is_parquet(root / "staged" / name) for name in (*self.parts, *self.dead))
 
@@ -89,22 +88,6 @@ def put_manifest(staged: Path, manifest: Manifest) -> Manifest:
     if put_once(manifest_path(staged, manifest.shard), json.dumps(fields)):
         return manifest
     return read_manifest(staged, manifest.shard) or manifest
-
-
-def is_parquet(path: Path) -> bool:
-    """Whether a file is there and ends as a Parquet file does, so is not cut."""
-    try:
-        pq.read_metadata(path)
-    except (OSError, pa.ArrowInvalid):
-        return False
-    return True
-
-
-def _has_size(path: Path, size: int) -> bool:
-    try:
-        return path.stat().st_size == size
-    except FileNotFoundError:
-        return False
 
 
 def read_manifest(staged: Path, shard: str) -> Manifest | None:
@@ -156,16 +139,14 @@ def manifest_path(staged: Path, shard: str) -> Path:
 
 def drop_manifest(staged: Path, manifest: Manifest, *, beside: bool = True) -> None:
     """Forget a manifest: committed, or no longer true. The files it staged are then the commit's, or orphans."""
-    manifest_path(staged, manifest.shard).unlink(missing_ok=True)
+    remove(manifest_path(staged, manifest.shard))
     if beside:
-        for name in (*manifest.parts, *manifest.dead):
-            (staged / name).unlink(missing_ok=True)
+        remove(*(staged / name for name in (*manifest.parts, *manifest.dead)))
 
 
 def set_aside(staged: Path, manifest: Manifest, run_id: str) -> None:
     """Keep a manifest that failed an audit for people to look at; no run picks it up again."""
-    path = manifest_path(staged, manifest.shard)
-    path.replace(staged / f"{manifest.shard}.{run_id}.failed.json")
+    put_aside(manifest_path(staged, manifest.shard), f"{manifest.shard}.{run_id}.failed.json")
 
 
 def dead_rows(letters: Iterable[DeadLetter]) -> pa.Table:
@@ -177,11 +158,11 @@ def dead_rows(letters: Iterable[DeadLetter]) -> pa.Table:
 def write_beside(staged: Path, rows: pa.Table, kind: str) -> str:
     """Write a small Parquet file beside the manifests and return its name."""
     name = f"{secrets.token_hex(16)}.{kind}.parquet"
-    pq.write_table(rows, staged / name, compression="zstd")
+    with write_parquet(staged / name, rows.schema) as writer:
+        writer.write_table(rows)
     return name
 
 
 def read_beside(staged: Path, names: tuple[str, ...], schema: pa.Schema) -> pa.Table:
     """Read small Parquet files that `write_beside` wrote."""
-    tables = [pq.read_table(staged / name, schema=schema) for name in names]
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+    return read_parquet([staged / name for name in names], schema=schema)

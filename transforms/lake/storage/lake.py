@@ -76,13 +76,18 @@ class Lake:
 
     def snapshots(self) -> pa.Table:
         """Every published snapshot, oldest first."""
-        table = pa.table(self.open_table(SNAPSHOTS).to_pyarrow_table()).select(SNAPSHOTS.schema.names)
-        return table.cast(SNAPSHOTS.schema).sort_by("sequence")
+        return _rows_of(self.open_table(SNAPSHOTS))
 
     def latest(self) -> Snapshot:
         """The latest snapshot, or an empty one before the first publish."""
-        rows = self.snapshots()
-        return self._snapshot(rows.slice(rows.num_rows - 1).to_pylist()[0]) if rows.num_rows else Snapshot(self.root)
+        return self.head()[1]
+
+    def head(self) -> tuple[DeltaTable, Snapshot]:
+        """The table of snapshots as it stands, for `append_snapshot`, and the latest snapshot in it."""
+        book = self.open_table(SNAPSHOTS)
+        rows = _rows_of(book)
+        last = rows.slice(rows.num_rows - 1).to_pylist() if rows.num_rows else []
+        return book, self._snapshot(last[0]) if last else Snapshot(self.root)
 
     def snapshot(self, at: str = "latest") -> Snapshot:
         """Resolve 'latest', a snapshot id or a tag.
@@ -168,6 +173,12 @@ class Lake:
         pins = {pin["table"]: Pin(**pin) for pin in row["pins"]}  # type: ignore[attr-defined]
         fields = {name: value for name, value in row.items() if name != "pins"}
         return Snapshot(root=self.root, pins=pins, **fields)  # type: ignore[arg-type]
+
+
+def _rows_of(book: DeltaTable) -> pa.Table:
+    """The rows of the table of snapshots, oldest first."""
+    table = pa.table(book.to_pyarrow_table()).select(SNAPSHOTS.schema.names)
+    return table.cast(SNAPSHOTS.schema).sort_by("sequence")
 
 
 def open_lake(uri: str, *, create: bool = False) -> Lake:
