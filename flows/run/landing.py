@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from memlake.transforms.base.shard import Shard
 from memlake.transforms.embed.catalogue import card_of, served_models
 from memlake.transforms.embed.embedder import fingerprint
 from memlake.transforms.embed.vectors import check_card
-from memlake.transforms.lake.commit.audit import auditor
+from memlake.transforms.lake.commit.audit import run_audits
 from memlake.transforms.lake.commit.publish import PublishedSnapshot, publish_shards
 from memlake.transforms.lake.query.stored_shards import stored_shards
 from memlake.transforms.lake.stage.bundle import discard
@@ -70,7 +71,7 @@ class Landing:
         """Plan, stage and publish; at most a few times over, each time from the newest base.
 
         Args:
-            base: the snapshot that the job was told to compare with.
+            base: the snapshot that the job compares with.
 
         Raises:
             LakeConflictError: the lake would not stand still.
@@ -228,7 +229,7 @@ def _publish(landing: Landing, manifests: Sequence[Manifest], staged: Collection
         corpus=build.base_parts.corpus,
         run_id=run.run_id,
         operation=run.flow,
-        audit=auditor(run.lake),
+        audit=partial(run_audits, run.lake),
         representations=representation_rows(
             [*build.specs, *(supplied_spec(name) for name in sorted(staged) if name not in made)]
         ),

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Literal
@@ -152,16 +152,10 @@ def collect(lake: Lake, manifests: Sequence[Manifest], extra: Sequence[pa.Table]
 
 def journal_dead(run: Run, dead: pa.Table) -> None:
     """Append dead letters to their journal, each once a run."""
-    rows = {
-        content_id(*(str(value) for value in letter.values())): {
-            **letter,
-            "run_id": run.run_id,
-            "payload_id": content_id(*(str(value) for value in letter.values())),
-            "logged_at": datetime.now(UTC),
-        }
-        for letter in dead.to_pylist()
-    }
-    run.lake.journal(DEAD_LETTERS, DEAD_LETTERS.rows(list(rows.values())))
+    letters = {content_id(*map(str, letter.values())): letter for letter in dead.to_pylist()}
+    more = {"run_id": run.run_id, "logged_at": datetime.now(UTC)}
+    rows = [{**letter, **more, "payload_id": payload_id} for payload_id, letter in letters.items()]
+    run.lake.journal(DEAD_LETTERS, DEAD_LETTERS.rows(rows))
 
 
 def document(run: Run, published: PublishedSnapshot, report: Report) -> dict[str, object]:
@@ -176,9 +170,7 @@ def document(run: Run, published: PublishedSnapshot, report: Report) -> dict[str
         "base_snapshot_id": published.base_snapshot_id,
         "seen": seen,
         "counts": {
-            name: {"added": one.added, "replaced": one.replaced, "removed": one.removed}
-            for name, one in sorted(published.counts.items())
-            if one.added or one.replaced or one.removed
+            name: asdict(counts) for name, counts in sorted(published.counts.items()) if any(asdict(counts).values())
         },
         "skipped": published.skipped,
         "stale": list(published.stale),
@@ -211,13 +203,7 @@ def finish(run: Run, published: PublishedSnapshot, report: Report) -> dict[str, 
     }
     pins = published.pins
     rows = [
-        {
-            "table": name,
-            "added": counts.added,
-            "replaced": counts.replaced,
-            "removed": counts.removed,
-            "version": pins[name].version if name in pins else None,
-        }
+        {"table": name, **asdict(counts), "version": pins[name].version if name in pins else None}
         for name, counts in sorted(published.counts.items())
     ]
     publish_artifact(f"{run.flow}-summary", rows=rows, markdown=_markdown(run, made))

@@ -11,7 +11,7 @@ from memlake.transforms.base.batch import Batch
 from memlake.transforms.base.conversation import DeadLetter
 from memlake.transforms.embed.catalogue import opened
 from memlake.transforms.embed.vectors import Notes, embed_units
-from memlake.transforms.lake.storage.base_parts import changed, only, seen
+from memlake.transforms.lake.storage.base_parts import by_conversation, changed, only, seen
 from memlake.transforms.lake.storage.parts import UNITS_PART, VECTORS_PART, derived_part_hash, unfinished_part_hash
 
 if TYPE_CHECKING:
@@ -35,11 +35,8 @@ def embed_batch(batch: Batch, *, embedder: str, fingerprint: str, edge: "EdgeSet
     parts, dead, counted = [batch.parts], list(batch.dead), dict(batch.seen)
     for representation in pc.unique(of_units["representation"]).to_pylist():
         rows = of_units.filter(pc.equal(of_units["representation"], representation))
-        hashes = {
-            name: derived_part_hash(value, fingerprint)
-            for name, value in zip(rows["conversation_id"].to_pylist(), rows["content_hash"].to_pylist(), strict=True)
-        }
-        counts = dict(zip(rows["conversation_id"].to_pylist(), rows["rows"].to_pylist(), strict=True))
+        of_their_units = by_conversation(rows, "content_hash")
+        hashes = {name: derived_part_hash(value, fingerprint) for name, value in of_their_units.items()}
         table = vectors_table(representation, embedder)
         part = VECTORS_PART.named(table)
         missing = changed(batch.held, part, hashes)
@@ -53,7 +50,7 @@ def embed_batch(batch: Batch, *, embedder: str, fingerprint: str, edge: "EdgeSet
                 hashes[name] = unfinished_part_hash(hashes[name], texts)
             for what, number in (("texts", notes.texts), ("texts_embedded", notes.embedded)):
                 counted[what] = counted.get(what, 0) + number
-        parts.append(seen(batch.held, part, hashes, counts))
+        parts.append(seen(batch.held, part, hashes, by_conversation(rows, "rows")))
     return replace(
         batch,
         vectors={**batch.vectors, **vectors},

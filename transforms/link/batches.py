@@ -11,7 +11,7 @@ from memlake.schemas.vectors import vectors_table
 from memlake.transforms.base.batch import Batch
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.embed.outputs import outputs_from
-from memlake.transforms.lake.storage.base_parts import BaseParts, changed, only, seen
+from memlake.transforms.lake.storage.base_parts import BaseParts, changed, only, rows_by_conversation, seen
 from memlake.transforms.lake.storage.parts import LINKS_PART, UNITS_PART, VECTORS_PART, derived_part_hash
 from memlake.transforms.link.similar import LinkSettings, link_rows, similar_units, texts_of
 
@@ -54,11 +54,9 @@ def link_batch(batch: Batch, base_parts: BaseParts, wish: LinkWish) -> Batch:
             made = _linked(
                 only(of_it, missing), base_parts.vectors(table, pa.array(sorted(missing), pa.string())), wish
             )
-        counted = made.group_by("conversation_id", use_threads=False).aggregate([([], "count_all")])
-        rows = dict(zip(*(column.to_pylist() for column in counted.columns), strict=True))
         links.append(made)
         parts.append(seen(held, of_vectors, made_of, {}))
-        parts.append(seen(held, mine, hashes, dict.fromkeys(missing, 0) | rows))
+        parts.append(seen(held, mine, hashes, dict.fromkeys(missing, 0) | rows_by_conversation(made)))
     return replace(batch, tables={"links": pa.concat_tables(links)}, parts=pa.concat_tables(parts))
 
 

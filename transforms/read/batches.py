@@ -11,7 +11,7 @@ from memlake.schemas.table import STRING, Table
 from memlake.transforms.base.batch import PARTS_SEEN, Batch, Held
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions
 from memlake.transforms.base.shard import Shard
-from memlake.transforms.lake.storage.base_parts import BaseParts, seen
+from memlake.transforms.lake.storage.base_parts import BaseParts, by_conversation, seen
 from memlake.transforms.lake.storage.parts import TURNS_PART, UNITS_PART
 from memlake.transforms.lake.storage.place import open_parquet, read_parquet, size_of
 from memlake.transforms.read.catalogue import REVISIONS
@@ -42,7 +42,7 @@ def read_batches(
 
     Args:
         name: the shard's name, from `shard.name()`.
-        on_read: told how many bytes of the shard's input were read.
+        on_read: called with how many bytes of the shard's input were read.
     """
     conflicts: list[Batch] = []
     count = 0
@@ -149,7 +149,7 @@ def _batch(held: list[Conversation], dead: list[DeadLetter], name: str, base_par
     parts = tables.pop("parts")
     stored = base_parts.parts(tables["conversations"]["conversation_id"].combine_chunks())
     marked = [
-        seen(stored, part, _hashes(rows), _rows(rows))
+        seen(stored, part, by_conversation(rows, "content_hash"), by_conversation(rows, "rows"))
         for part in pc.unique(parts["part"]).to_pylist()
         for rows in [parts.filter(pc.equal(parts["part"], part))]
     ]
@@ -227,11 +227,3 @@ def _stored_parts(rows: pa.Table, table: Table, held: Held) -> pa.Table:
     part = TURNS_PART.name if table is TURNS else UNITS_PART.named(rows["representation"][0].as_py())
     names = pc.unique(rows["conversation_id"]).to_pylist()
     return seen(held, part, {name: held[name, part][0] for name in names if (name, part) in held}, {})
-
-
-def _hashes(parts: pa.Table) -> dict[str, str]:
-    return dict(zip(parts["conversation_id"].to_pylist(), parts["content_hash"].to_pylist(), strict=True))
-
-
-def _rows(parts: pa.Table) -> dict[str, int]:
-    return dict(zip(parts["conversation_id"].to_pylist(), parts["rows"].to_pylist(), strict=True))

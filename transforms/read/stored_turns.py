@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from memlake.transforms.base.batch import Batch
 from memlake.transforms.base.conversation import Conversation, DeadLetter, Session
-from memlake.transforms.lake.storage.base_parts import BaseParts, seen
+from memlake.transforms.lake.storage.base_parts import BaseParts, rows_by_conversation, seen
 from memlake.transforms.lake.storage.parts import FORGOTTEN_PART, TURNS_PART
 from memlake.transforms.read.formats.memlake_jsonl.extras import resolve_turns
 
@@ -20,8 +20,7 @@ def stored_batch(held: list[Conversation], dead: list[DeadLetter], shard: str, b
     """
     names = pa.array([conversation.conversation_id for conversation in held], pa.string())
     parts, turns = base_parts.parts(names), base_parts.turns(names)
-    rows = turns.group_by("conversation_id", use_threads=False).aggregate([([], "count_all")])
-    counts = dict(zip(rows["conversation_id"].to_pylist(), rows["count_all"].to_pylist(), strict=True))
+    counts = rows_by_conversation(turns)
     starts = dict(zip(counts, accumulate(counts.values(), initial=0), strict=False))
     letters, made = list(dead), []
     for conversation in held:

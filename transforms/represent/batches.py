@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +10,14 @@ import pyarrow.compute as pc
 from memlake.schemas import EXTRACTIONS, LINKS, PROVENANCE, UNITS
 from memlake.schemas.vectors import vectors_table
 from memlake.transforms.base.batch import Batch, Held
-from memlake.transforms.lake.storage.base_parts import BaseParts, changed, only, seen
+from memlake.transforms.lake.storage.base_parts import (
+    BaseParts,
+    by_conversation,
+    changed,
+    only,
+    rows_by_conversation,
+    seen,
+)
 from memlake.transforms.lake.storage.parts import (
     TURNS_PART,
     UNITS_PART,
@@ -104,7 +110,7 @@ def build_units(batch: Batch, build: BuildSpec, asked: Mapping[str, Units] | Non
             made.append(units)
             dead += units.dead
             counted.update(_pieces(units.extractions))
-            rows = dict.fromkeys(missing, 0) | _counts(units.units)
+            rows = dict.fromkeys(missing, 0) | rows_by_conversation(units.units)
             for name, requests in units.unfinished.items():
                 hashes[name] = unfinished_part_hash(hashes[name], requests)
         parts.append(seen(batch.held, UNITS_PART.named(spec.name), hashes, rows))
@@ -112,10 +118,10 @@ def build_units(batch: Batch, build: BuildSpec, asked: Mapping[str, Units] | Non
         dead += refused_supplies(batch.conversations)
         for name, units in supplied_units(build.base_parts.corpus, batch.conversations, turns).items():
             table = supplied_parts(supplied_spec(name), units)
-            hashes = _column_map(table, "content_hash")
+            hashes = by_conversation(table, "content_hash")
             missing = build.lacks(name, batch.held, hashes)
             made.append(Units(only(units.units, missing), only(units.provenance, missing), only(units.links, missing)))
-            parts.append(seen(batch.held, UNITS_PART.named(name), hashes, _column_map(table, "rows")))
+            parts.append(seen(batch.held, UNITS_PART.named(name), hashes, by_conversation(table, "rows")))
     tables = {name: _concat([getattr(units, name) for units in made], table.schema) for name, table in _TABLES.items()}
     return replace(
         batch,
@@ -140,16 +146,7 @@ def _derived(hashes: Mapping[str, str], made_by: str) -> dict[str, str]:
 
 
 def _turns_hashes(batch: Batch) -> dict[str, str]:
-    return _column_map(TURNS_PART.among(batch.parts), "content_hash")
-
-
-def _counts(units: pa.Table) -> dict[str, int]:
-    counted = units.group_by("conversation_id", use_threads=False).aggregate([([], "count_all")])
-    return dict(zip(counted["conversation_id"].to_pylist(), counted["count_all"].to_pylist(), strict=True))
-
-
-def _column_map(parts: pa.Table, column: str) -> dict[str, Any]:
-    return dict(zip(parts["conversation_id"].to_pylist(), parts[column].to_pylist(), strict=True))
+    return by_conversation(TURNS_PART.among(batch.parts), "content_hash")
 
 
 def _concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:

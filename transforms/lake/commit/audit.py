@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 from memlake.schemas import TABLES
 from memlake.schemas.vectors import representation_of
 from memlake.transforms.base.sql import SqlFile, sql_files
-from memlake.transforms.lake.commit.publish import Audit
 from memlake.transforms.lake.query.connect import bare_connection, create_view
 from memlake.transforms.lake.storage.delta import active_files
 from memlake.transforms.lake.storage.files import StagedFile
@@ -30,17 +29,10 @@ _MEMORY_BYTES_A_CHAR = 32
 _AT_ONCE = ("vectors",)
 
 
-def auditor(lake: Lake) -> Audit:
-    """The audits of a lake as the committer calls them: on a candidate snapshot, for the conversations it touched."""
-
-    def audit(candidate: Snapshot, audited: pa.Table) -> Mapping[str, pa.Table]:
-        return run_audits(lake, candidate, audited) if audited.num_rows else {}
-
-    return audit
-
-
 def run_audits(lake: Lake, snapshot: Snapshot, audited: pa.Table) -> dict[str, pa.Table]:
     """Offending rows by audit, for some conversations (corpus, conversation_id) of a snapshot."""
+    if not audited.num_rows:
+        return {}
     files = {
         name: list(active_files(name, snapshot.delta(name)).values())
         for name, pin in snapshot.pins.items()

@@ -22,7 +22,7 @@ from memlake.transforms.lake.commit.rewrite import Keys, count_hits, without
 from memlake.transforms.lake.commit.version_conflicts import judge_conflicts
 from memlake.transforms.lake.stage.manifest import Manifest
 from memlake.transforms.lake.storage.delta import active_files
-from memlake.transforms.lake.storage.files import StagedFile, StagedFragment, Stager, split_partitions
+from memlake.transforms.lake.storage.files import StagedFile, StagedFragment, split_partitions, stage_rows
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.lancedb import rows_of, without_rows
 from memlake.transforms.lake.storage.parts import FORGOTTEN_PART, PART_KINDS, VECTORS_PART, kind_of_part
@@ -75,9 +75,20 @@ class Changes:
         return self.resolution.is_empty and not self.files and not self.fragments
 
     def append(self, table: str, files: Sequence[StagedFile]) -> None:
-        """Add files to a table."""
-        self.files.setdefault(table, ([], []))[1].extend(files)
-        self.counts.setdefault(table, Counts()).added += sum(file.rows for file in files)
+        """Add files to a table, whose rows are all new."""
+        self.exchange(table, (), files)
+        self.count(table).added += sum(file.rows for file in files)
+
+    def exchange(self, table: str, gone: Sequence[str], come: Sequence[StagedFile]) -> None:
+        """Take files out of a table, by path, and put others in."""
+        if gone or come:
+            remove, add = self.files.setdefault(table, ([], []))
+            remove.extend(gone)
+            add.extend(come)
+
+    def count(self, table: str) -> Counts:
+        """The counts of a table, to be added to."""
+        return self.counts.setdefault(table, Counts())
 
     def audited(self) -> pa.Table:
         """The conversations that the audits look at: corpus, conversation_id."""
@@ -123,10 +134,7 @@ def plan_changes(lake: Lake, base: Snapshot, manifests: Sequence[Manifest], corp
     for index, manifest in enumerate(manifests):
         _add_manifest(lake, changes, index, manifest)
     _rebuild_vectors(lake, base, changes)
-    stager = Stager(lake.root)
-    stager.write(PARTS, parts_rows(corpus, resolution.landed))
-    for file in stager.close()[0]:
-        changes.files.setdefault("parts", ([], []))[1].append(file)
+    changes.exchange("parts", (), stage_rows(lake.root, PARTS, parts_rows(corpus, resolution.landed)))
     return changes
 
 
@@ -136,8 +144,8 @@ def plan_forgetting(lake: Lake, base: Snapshot, corpus: str, conversation: str) 
     Raises:
         NotFoundError: the base holds no such conversation.
     """
-    one = (pc.field("corpus") == corpus) & (pc.field("conversation_id") == conversation)
-    held = base.read("parts", columns=["conversation_id", "part", "rows"], where=one)
+    where = (pc.field("corpus") == corpus) & (pc.field("conversation_id") == conversation)
+    held = base.read("parts", columns=["conversation_id", "part", "rows"], where=where)
     held = held.filter(pc.not_equal(held["part"], FORGOTTEN_PART.name))
     if not held.num_rows:
         raise NotFoundError(
@@ -154,9 +162,7 @@ def plan_forgetting(lake: Lake, base: Snapshot, corpus: str, conversation: str) 
     found = pa.table({"conversation_id": [conversation], "corpus": [corpus]})
     for table in STUDY_TABLES:
         _take_out(lake, base, changes, table, [Keys.of(found, ("conversation_id", "corpus"), {})], [])
-    stager = Stager(lake.root)
-    stager.write(PARTS, parts_rows(corpus, landed))
-    changes.files.setdefault("parts", ([], []))[1].extend(stager.close()[0])
+    changes.exchange("parts", (), stage_rows(lake.root, PARTS, parts_rows(corpus, landed)))
     return changes
 
 
@@ -170,22 +176,19 @@ def _take_out_of_base(lake: Lake, base: Snapshot, changes: Changes) -> None:
     for table, conversations in vector_keys(removed.filter(removed["stale"])).items():
         stored = base.lance_table(table)
         rows = rows_of(stored, changes.corpus, conversations) if stored is not None else {}
-        changes.counts.setdefault(table, Counts()).removed += sum(map(len, rows.values()))
+        changes.count(table).removed += sum(map(len, rows.values()))
     for table, conversations in vector_keys(removed).items():
-        changes.fragments.setdefault(table, (_NOTHING, []))
-        changes.fragments[table] = (conversations, changes.fragments[table][1])
+        changes.fragments[table] = (conversations, [])
 
 
 def _take_out(lake: Lake, base: Snapshot, changes: Changes, table: str, keys: list[Keys], stale: list[Keys]) -> None:
     """Replace the base's files that hold keyed rows by files without them; count those that have no successor."""
-    gone = changes.counts.setdefault(table, Counts())
+    counts = changes.count(table)
     for file in active_files(table, base.delta(table)).values():
-        gone.removed += count_hits(lake.root, [file], stale)
+        counts.removed += count_hits(lake.root, [file], stale)
         left, taken = without(lake.root, file, keys)
         if taken:
-            remove, add = changes.files.setdefault(table, ([], []))
-            remove.append(file.path)
-            add.extend(left)
+            changes.exchange(table, [file.path], left)
 
 
 def _add_manifest(lake: Lake, changes: Changes, index: int, manifest: Manifest) -> None:
@@ -198,11 +201,11 @@ def _add_manifest(lake: Lake, changes: Changes, index: int, manifest: Manifest) 
         left, _ = without(lake.root, file, drop_keys.get(file.table, []))
         if not left:
             continue
-        changes.files.setdefault(file.table, ([], []))[1].extend(left)
+        changes.exchange(file.table, (), left)
         replaced = count_hits(lake.root, left, replaced_keys.get(file.table, []))
-        counts = changes.counts.setdefault(file.table, Counts())
+        counts = changes.count(file.table)
         counts.replaced += replaced
-        counts.added += sum(one.rows for one in left) - replaced
+        counts.added += sum(part.rows for part in left) - replaced
     drop_vectors = vector_keys(dropped)
     replaced_vectors = vector_keys(landed.filter(landed["replaces"]))
     for fragment in manifest.fragments:
@@ -211,7 +214,7 @@ def _add_manifest(lake: Lake, changes: Changes, index: int, manifest: Manifest) 
             continue
         gone, add = changes.fragments.setdefault(fragment.table, (_NOTHING, []))
         changes.fragments[fragment.table] = (gone, [*add, *kept])
-        counts = changes.counts.setdefault(fragment.table, Counts())
+        counts = changes.count(fragment.table)
         rows = sum(part.rows for part in kept)
         if fragment.table in replaced_vectors:
             _, replaced = without_rows(lake, kept, replaced_vectors[fragment.table])

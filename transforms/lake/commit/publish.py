@@ -3,18 +3,17 @@
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from memlake.schemas import TABLES
+from memlake.schemas import REPRESENTATIONS
 from memlake.transforms.base.errors import AuditError, LakeConflictError, UsageError
 from memlake.transforms.lake.commit.changes import Changes, Counts, plan_changes, plan_forgetting
 from memlake.transforms.lake.stage.manifest import Manifest, StageAgainError, drop_manifest, set_aside
 from memlake.transforms.lake.storage.delta import commit_table
-from memlake.transforms.lake.storage.files import StagedFile, Stager
+from memlake.transforms.lake.storage.files import StagedFile, stage_rows
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.lancedb import commit_fragments, rows_of, tag_version
 from memlake.transforms.lake.storage.lock import Lock
@@ -156,7 +155,7 @@ def restore(lake: Lake, at: str, *, run_id: str, lock_timeout_s: float = 60.0) -
                 hint="restore a snapshot made after they were forgotten, or read this one with --at",
             )
         held.check()
-        _append(lake, book, base, old.pins, run_id=run_id, operation="restore")
+        lake.append_snapshot(book, base, old.pins, run_id=run_id, operation="restore")
         return lake.latest()
 
 
@@ -201,7 +200,7 @@ def _commit(
         if pin.is_lance and pin != base.pins.get(pin.table):
             tag_version(lake, pin, snapshot_id)
     held.check()
-    _append(lake, book, base, pins, run_id=run_id, operation=operation, snapshot_id=snapshot_id)
+    lake.append_snapshot(book, base, pins, run_id=run_id, operation=operation, snapshot_id=snapshot_id)
     return PublishedSnapshot(
         snapshot_id,
         base.snapshot_id or None,
@@ -211,28 +210,6 @@ def _commit(
         conflicts=changes.all_conflicts(),
         pins=pins,
     )
-
-
-def _append(
-    lake: Lake,
-    book: DeltaTable,
-    base: Snapshot,
-    pins: Mapping[str, Pin],
-    *,
-    run_id: str,
-    operation: str,
-    snapshot_id: str | None = None,
-) -> None:
-    row: dict[str, object] = {
-        "snapshot_id": snapshot_id or secrets.token_hex(8),
-        "sequence": base.sequence + 1,
-        "created_at": datetime.now(UTC),
-        "base_snapshot_id": base.snapshot_id or None,
-        "run_id": run_id,
-        "operation": operation,
-        "pins": [{"table": p.table, "location": p.location, "version": p.version} for p in pins.values()],
-    }
-    lake.append_snapshot(book, row)
 
 
 def _add_representations(lake: Lake, base: Snapshot, rows: pa.Table, changes: Changes) -> None:
@@ -257,9 +234,7 @@ def _add_representations(lake: Lake, base: Snapshot, rows: pa.Table, changes: Ch
     )
     fresh = rows.filter(news)
     if fresh.num_rows:
-        stager = Stager(lake.root)
-        stager.write(TABLES["representations"], fresh)
-        changes.append("representations", stager.close()[0])
+        changes.append("representations", stage_rows(lake.root, REPRESENTATIONS, fresh))
 
 
 def _describe(offending: Mapping[str, pa.Table]) -> str:

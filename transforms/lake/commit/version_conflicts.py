@@ -48,12 +48,12 @@ def judge_conflicts(
             if row["content_hash"] not in turns:
                 manifest = manifests[row["manifest"]] if row["staged"] else None
                 turns[row["content_hash"]] = _turns(lake, base, corpus, conversation, manifest)
-        whole = [one for one, held in turns.items() if all(held >= other for other in turns.values())]
+        whole = [version for version, held in turns.items() if all(held >= other for other in turns.values())]
         if not whole:
             conflicts.append(conversation)
         # What the lake holds already stays, or every run would swap one for the other.
         held = {row["content_hash"] for row in rows if not row["staged"]}
-        winner = min(whole, key=lambda one: (one not in held, one), default=None)
+        winner = min(whole, key=lambda version: (version not in held, version), default=None)
         reason = "superseded_version" if whole else "conflicting_versions"
         losers.extend(
             {"manifest": row["manifest"], "conversation_id": conversation, "reason": reason}

@@ -67,7 +67,7 @@ def describe(lake: Lake, at: str, name: str, *, rows: int) -> About:
         names = [*TABLES, *snapshot.lance_tables()]
         nearest = ", ".join(get_close_matches(name, names, cutoff=0.4)) or ", ".join(names)
         raise NotFoundError(f"table={name!r} is unknown; nearest: {nearest}", hint="memlake tables ls")
-    with connect(lake, at) as connection:
+    with connect(lake, snapshot) as connection:
         relation = connection.view(name)
         total = relation.aggregate("count(*)").fetchall()[0][0]
         sample = relation.limit(rows).to_arrow_table().to_pylist()

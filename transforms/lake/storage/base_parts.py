@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -73,6 +74,17 @@ def changed(held: Held, part: str, hashes: Mapping[str, str]) -> set[str]:
         for name, value in hashes.items()
         if held.get((name, part), ("",))[0] != value and (name, FORGOTTEN_PART.name) not in held
     }
+
+
+def by_conversation(rows: pa.Table, column: str) -> dict[str, Any]:
+    """A column's value of each conversation, of rows that are one a conversation."""
+    return dict(zip(rows["conversation_id"].to_pylist(), rows[column].to_pylist(), strict=True))
+
+
+def rows_by_conversation(rows: pa.Table) -> dict[str, int]:
+    """How many rows each conversation has, in the order in which they come."""
+    counted = rows.group_by("conversation_id", use_threads=False).aggregate([([], "count_all")])
+    return by_conversation(counted, "count_all")
 
 
 def only(rows: pa.Table, conversations: set[str]) -> pa.Table:

@@ -1,8 +1,9 @@
 """Open a lake, find its snapshots, name them."""
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -155,12 +156,30 @@ class Lake:
             merge: Literal["merge"] | None = "merge" if table.has_later_columns else None
             write_deltalake(self.open_table(table), rows.cast(table.schema), mode="append", schema_mode=merge)
 
-    def append_snapshot(self, book: DeltaTable, row: dict[str, object]) -> None:
-        """Publish: append to the very state of `snapshots` that was read when the base was taken.
+    def append_snapshot(
+        self,
+        book: DeltaTable,
+        base: Snapshot,
+        pins: Mapping[str, Pin],
+        *,
+        run_id: str,
+        operation: str,
+        snapshot_id: str | None = None,
+    ) -> None:
+        """Publish: append to the very state of `snapshots` that was read when the base was taken; see `head`.
 
         Raises:
             LakeConflictError: another writer published since; nothing was published here.
         """
+        row: dict[str, object] = {
+            "snapshot_id": snapshot_id or secrets.token_hex(8),
+            "sequence": base.sequence + 1,
+            "created_at": datetime.now(UTC),
+            "base_snapshot_id": base.snapshot_id or None,
+            "run_id": run_id,
+            "operation": operation,
+            "pins": [asdict(pin) for pin in pins.values()],
+        }
         try:
             write_deltalake(book, SNAPSHOTS.rows([row]), mode="append", commit_properties=FENCED)
         except DeltaError as error:
