@@ -1,6 +1,6 @@
 """The representations there are, by name, and what a user's wish for one comes to."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 
@@ -54,7 +54,9 @@ Setting = int | float | str | bool
 OF_THE_RUN = ("model", "provider")
 
 
-def spec_of(wish: str, *, model: str = "", provider: str = "") -> RepresentationSpec:
+def spec_of(
+    wish: str, overrides: Mapping[str, Setting] | None = None, *, model: str = "", provider: str = ""
+) -> RepresentationSpec:
     """Fill in the settings of a representation that is asked for as NAME or NAME:KEY=VALUE,KEY=VALUE.
 
     NAME is a kind (`chunks`), or a kind, '-' and a word of the user's choice (`chunks-o0`). A kind's own name stands for
@@ -62,6 +64,7 @@ def spec_of(wish: str, *, model: str = "", provider: str = "") -> Representation
 
     Args:
         wish: what the user asks for.
+        overrides: settings from elsewhere (a study, a flow parameter); they win over those in the wish.
         model, provider: of the run, for representations that ask a model and whose wish names none.
 
     Raises:
@@ -73,7 +76,7 @@ def spec_of(wish: str, *, model: str = "", provider: str = "") -> Representation
     check_name("representation", name)
     representation = REPRESENTATIONS[_kind_of(name)]
     kind, defaults = representation.kind, representation.defaults
-    chosen = _assigned(wish, assignments)
+    chosen = _assigned(wish, assignments) | dict(overrides or {})
     for key in chosen:
         if key not in defaults:
             raise UsageError(

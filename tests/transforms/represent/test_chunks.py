@@ -79,7 +79,7 @@ def test_spans_cover_without_a_gap_and_none_lies_in_another(length: int, size: i
 @pytest.mark.parametrize(("size", "overlap"), [(512, 512), (512, 600), (512, -1), (0, 0), (-5, 0), (1, 1)])
 def test_settings_that_make_no_chunks_are_refused_before_any_work(size: int, overlap: int) -> None:
     with pytest.raises(UsageError, match=r"chunk (size|overlap)=-?[0-9]+ is not allowed") as refused:
-        spec_of(f"chunks-bad:size={size},overlap={overlap}")
+        spec_of("chunks-bad", {"size": size, "overlap": overlap})
     assert "\n" not in refused.value.message
 
 
