@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from memlake.transforms.base.arrays import Bools, Floats, Ints
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.base.fields import Count, CountOrNone, Number, Texts
-from memlake.transforms.lake.storage.parts import links_part
+from memlake.transforms.lake.storage.parts import LINKS_PART
 from memlake.transforms.retrieve.steps.search import Search
 from memlake.transforms.retrieve.steps.step import Scope, Stage, Step
 from memlake.transforms.retrieve.store.store import Store
@@ -62,10 +62,10 @@ class Expand(Step):
     def _linked(self, scope: Scope, representation: str) -> set[str]:
         """The conversations whose units were linked, or brought links with them, whatever their number."""
         here = pc.field("corpus") == scope.corpus
-        made = here & pc.starts_with(pc.field("part"), f"links:{representation}:")
+        made = here & pc.starts_with(pc.field("part"), LINKS_PART.named(representation, ""))
         brought = here & (pc.field("representation") == representation)
         if self.relations:
-            made &= pc.field("part").isin([links_part(representation, relation) for relation in self.relations])
+            made &= pc.field("part").isin([LINKS_PART.named(representation, relation) for relation in self.relations])
             brought &= pc.field("relation").isin(list(self.relations))
         tables = (
             scope.snapshot.dataset(name).to_table(["conversation_id"], where)

@@ -22,6 +22,12 @@ class Series(NamedTuple):
     label_set: str
     judge: str
 
+    @property
+    def columns(self) -> dict[str, object]:
+        """The columns of STATISTICS that say which it is."""
+        fields = self._asdict()
+        return {"cell_a": fields.pop("cell"), **fields}
+
 
 @dataclass(frozen=True)
 class CorpusScores:
@@ -104,7 +110,7 @@ def _corpus(corpus: str, rows: pa.Table) -> CorpusScores:
     return CorpusScores(
         corpus,
         series,
-        {one: number for number, one in enumerate(series)},
+        {each: number for number, each in enumerate(series)},
         questions,
         conversations,
         cluster_of,
@@ -128,8 +134,8 @@ def _series(rows: pa.Table) -> tuple[Ints, list[Series]]:
     parts: list[list[object]] = []
     for values in reversed(names):
         kinds, place = np.divmod(kinds, max(len(values), 1))
-        parts.append([values[one] for one in place])
-    return which.astype(np.int64), [Series(*one) for one in zip(*reversed(parts), strict=True)]
+        parts.append([values[of] for of in place])
+    return which.astype(np.int64), [Series(*fields) for fields in zip(*reversed(parts), strict=True)]
 
 
 def codes_of(column: pa.ChunkedArray) -> tuple[Ints, list]:  # type: ignore[type-arg]
@@ -149,7 +155,7 @@ def _categories(
 ) -> dict[str, tuple[list[str], Ints]]:
     category_of, names = codes_of(rows["category"])
     category_of = category_of[order]
-    label_of = np.array([one.label_set for one in series], dtype=object)
+    label_of = np.array([each.label_set for each in series], dtype=object)
     found = {}
     for label_set in sorted(set(label_of.tolist())):
         here = (label_of == label_set)[series_of]
@@ -157,7 +163,7 @@ def _categories(
         of[question_of[here]] = category_of[here]
         present = np.unique(of[of >= 0])
         place = np.searchsorted(present, of)
-        found[label_set] = ([names[one] for one in present], np.where(of >= 0, place, -1))
+        found[label_set] = ([names[category] for category in present], np.where(of >= 0, place, -1))
     return found
 
 
