@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from memlake.transforms.base.atomic_files import write_text
+from memlake.transforms.base.atomic_files import put_text
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.base.jsonable import json_text
 from memlake.transforms.evaluate.runs import find_run, runs_of
 from memlake.transforms.evaluate.study_of_run import study_of_run
 from memlake.transforms.lake.commit.publish import forgotten_of
-from memlake.transforms.lake.query.connect import connect_snapshot
+from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.report.data.document import Document
 from memlake.transforms.report.data.report import report_document
@@ -36,12 +36,12 @@ def make_report(uri: str, at: str, run_id: str | None, *, questions: int | None 
     latest = lake.latest()
     forgotten = {corpus.name: frozenset(forgotten_of(latest, corpus.name).to_pylist()) for corpus in study.corpora}
     with (
-        connect_snapshot(lake, lake.snapshot(at)) as connection,
-        connect_snapshot(lake, lake.snapshot(run["read_snapshot_id"])) as source,
+        connect(lake, lake.snapshot(at)) as connection,
+        connect(lake, lake.snapshot(run["read_snapshot_id"])) as source,
     ):
         return report_document(connection, source, run["run_id"], study, forgotten=forgotten, questions=questions)
 
 
 def write_report(found: Document, out: Path) -> int:
     """Write the report as a page or as JSON, by the suffix, replacing a file only when the new one is whole; its bytes."""
-    return write_text(out, page(found) if out.suffix == ".html" else json_text(found))
+    return put_text(out, page(found) if out.suffix == ".html" else json_text(found))

@@ -300,6 +300,6 @@ KINDS = (LakeSettings, EmbedderSettings, IngestSettings, PrefectSettings, DuckDB
 
 def _specs(names: Sequence[str], models: ModelSettings) -> "tuple[RepresentationSpec, ...]":
     """Each representation that is asked for, once, with the run's model where it asks one."""
-    from memlake.transforms.represent.catalogue import making
+    from memlake.transforms.represent.catalogue import spec_of
 
-    return tuple(making(name, model=models.model, provider=models.provider_name) for name in dict.fromkeys(names))
+    return tuple(spec_of(name, model=models.model, provider=models.provider_name) for name in dict.fromkeys(names))

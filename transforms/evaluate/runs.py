@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from memlake.schemas.metrics import METRICS, Metric
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.evaluate.stages import EMPTY_CONTEXTS
 from memlake.transforms.lake.query.connect import connect
@@ -21,15 +22,6 @@ from memlake.transforms.study.study import PublishedNumber, Study
 
 Row = dict[str, Any]
 
-# The headline first: recall of a summary is generous by construction, survival is not.
-TITLES = {
-    "judge_accuracy": "Answers that a judge calls correct",
-    "token_f1": "Words that answer and gold answer share (F1)",
-    "multiple_choice_accuracy": "Choices that are the right one",
-    "answer_survival_all": "Answers of which every word is in the context",
-    "evidence_recall_fraction": "Gold turns that the context touches",
-    "store_survival_all": "Answers of which every word is still in the store",
-}
 _LAST = ("n", "excluded")
 # A published number and ours mean the same only where these agree, and the number of questions asked.
 _COMPARED = ("corpus", "cell", "metric", "cutoff_kind", "cutoff", "label_set", "judge")
@@ -145,25 +137,31 @@ def layout(found: Means) -> list[tuple[str, list[Row]]]:
     tables = []
     kinds = dict.fromkeys((row["corpus"], row["label_set"], row["judge"]) for row in found["means"])
     for corpus, label_set, judge in kinds:
-        for metric, title in TITLES.items():
-            wanted = (metric, corpus, label_set, judge)
+        for card in _tabled():
+            wanted = (card.name, corpus, label_set, judge)
             rows = [
                 row
                 for row in found["means"]
                 if (row["metric"], row["corpus"], row["label_set"], row["judge"]) == wanted
             ]
             if rows:
-                told = [metric, f"labels: {label_set}", *([f"judge: {judge}"] if judge else [])]
+                told = [card.name, f"labels: {label_set}", *([f"judge: {judge}"] if judge else [])]
                 on = f" on {corpus}" if len(found["corpora"]) > 1 else ""
-                tables.append((f"{title}{on} ({', '.join(told)})", _wide(rows)))
+                tables.append((f"{card.title}{on} ({', '.join(told)})", _wide(rows)))
     return tables
+
+
+def _tabled() -> list[Metric]:
+    """The metrics of the layout; survival before recall, which of a summary is generous by construction."""
+    return sorted((card for card in METRICS.values() if card.table is not None), key=lambda card: card.table or 0)
 
 
 def excluded_of(found: Means) -> dict[str, int]:
     """Questions that a metric of the layout could not score, by reason: of each corpus the most in any cell at any cutoff."""
     sums: Counter[tuple[object, ...]] = Counter()
+    tabled = {card.name for card in _tabled()}
     for row in found["means"]:
-        if row["metric"] in TITLES:
+        if row["metric"] in tabled:
             place = (
                 row["corpus"],
                 row["cell"],

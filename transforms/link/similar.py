@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from memlake.schemas import LINKS
+from memlake.transforms.base.arrays import Bools, Float32s, Ints
 from memlake.transforms.link.settings import LinkSettings
-from memlake.transforms.retrieve.indexes.best import Whole
-from memlake.transforms.retrieve.indexes.topk import Vectors, top_pairs
+from memlake.transforms.retrieve.indexes.topk import top_pairs
 
 _BLOCK = 512
 # Three letters or more in a row, of any script; digits and the underscore are no letters.
@@ -41,13 +40,13 @@ class Edges:
         by_word: whether only a shared word made up for the cosine.
     """
 
-    source: Whole
-    target: Whole
-    weight: npt.NDArray[np.float32]
-    by_word: npt.NDArray[np.bool_]
+    source: Ints
+    target: Ints
+    weight: Float32s
+    by_word: Bools
 
 
-def similar_units(vectors: Vectors, texts: Sequence[str], settings: LinkSettings) -> Edges:
+def similar_units(vectors: Float32s, texts: Sequence[str], settings: LinkSettings) -> Edges:
     """The links that leave each unit of a conversation.
 
     Args:
@@ -56,12 +55,12 @@ def similar_units(vectors: Vectors, texts: Sequence[str], settings: LinkSettings
     """
     lower, count = settings.shared_word_threshold, len(vectors)
     # With words to look at, how many are near says nothing of how many are linked.
-    wanted = settings.k + 1 if settings.k and lower is None else count
+    most = min(settings.k + 1 if settings.k and lower is None else count, count)
     at_least = settings.threshold if lower is None else lower
     words = None if lower is None else _words_of(texts)
     found = []
     for first in range(0, count, _BLOCK):
-        pairs = top_pairs(vectors[first : first + _BLOCK], vectors, min(wanted, count), at_least=at_least)
+        pairs = top_pairs(vectors[first : first + _BLOCK], vectors, most, at_least=at_least)
         source = pairs.question + first
         high = pairs.score >= settings.threshold
         linked = source != pairs.unit
@@ -80,7 +79,7 @@ def similar_units(vectors: Vectors, texts: Sequence[str], settings: LinkSettings
 
 def link_rows(units: pa.Table, edges: Edges, relation: str) -> pa.Table:
     """Rows of the table links, of units of one conversation and representation."""
-    source, target = (pa.array(one) for one in (edges.source, edges.target))
+    source, target = pa.array(edges.source), pa.array(edges.target)
     taken = units.select(["corpus", "conversation_id", "representation"]).take(source)
     described = pc.if_else(pa.array(edges.by_word), pa.scalar(_SHARED), pa.scalar(None, pa.string()))
     columns = {
@@ -103,9 +102,9 @@ def texts_of(units: pa.Table) -> list[str]:
     ]
 
 
-def _rank_among(kept: npt.NDArray[np.bool_], question: Whole) -> Whole:
+def _rank_among(kept: Bools, question: Ints) -> Ints:
     """How many kept pairs of the same question stand before each pair; pairs stand by question."""
-    before: Whole = np.cumsum(kept) - kept
+    before: Ints = np.cumsum(kept) - kept
     starts = np.searchsorted(question, question)
     return before - before[starts]
 

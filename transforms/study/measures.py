@@ -2,7 +2,7 @@
 
 from difflib import get_close_matches
 
-from memlake.schemas.metrics import METRICS, OF_ANSWERS, OF_CONTEXTS, OF_VERDICTS
+from memlake.schemas.metrics import METRICS
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.study.study import Measure, Study
 
@@ -30,8 +30,9 @@ def _check_metric(where: str, measure: Measure) -> None:
     if measure.metric not in METRICS:
         near = ", ".join(get_close_matches(measure.metric, METRICS, cutoff=0.4)) or ", ".join(METRICS)
         raise UsageError(f"{where}: metric={measure.metric!r} does not exist; nearest: {near}", hint="mend the file")
-    if (measure.metric in OF_VERDICTS) != bool(measure.judge):
-        needs = "needs a judge" if measure.metric in OF_VERDICTS else "has no judge"
+    is_judged = METRICS[measure.metric].of == "verdict"
+    if is_judged != bool(measure.judge):
+        needs = "needs a judge" if is_judged else "has no judge"
         raise UsageError(
             f"{where}: judge={measure.judge!r}: metric={measure.metric!r} {needs}", hint="judge = NAME of [judges.NAME]"
         )
@@ -39,10 +40,11 @@ def _check_metric(where: str, measure: Measure) -> None:
 
 def _check_cutoff(where: str, study: Study, measure: Measure, name: str) -> None:
     cell = study.cell(name)
-    if measure.metric in (*OF_ANSWERS, *OF_VERDICTS):
+    card = METRICS[measure.metric]
+    if card.is_of_readers:
         there = study.answered(cell).pairs()
     else:
-        there = study.cutoffs_of(cell).pairs() if measure.metric in OF_CONTEXTS else [("none", 0)]  # type: ignore[list-item]
+        there = study.cutoffs_of(cell).pairs() if card.of == "context" else [("none", 0)]  # type: ignore[list-item]
     if (measure.cutoff_kind, measure.cutoff) not in there:
         has = ", ".join(f"{cutoff} {kind}" for kind, cutoff in there) or "no reader"
         raise UsageError(

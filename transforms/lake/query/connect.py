@@ -2,13 +2,14 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
 from memlake.schemas import ALL
+from memlake.schemas.metrics import METRICS, metric_comments
 from memlake.schemas.table import Table
 from memlake.transforms.base.sql import sql_files
 from memlake.transforms.lake.storage.lake import Lake
@@ -21,13 +22,13 @@ _UNPINNED = ("snapshots", "tags")
 
 def connect(
     lake: Lake,
-    at: str = "latest",
+    at: str | Snapshot = "latest",
     *,
     threads: int | None = None,
     memory_limit: str | None = None,
     temp_directory: str | None = None,
 ) -> duckdb.DuckDBPyConnection:
-    """Open a DuckDB connection on a snapshot ('latest', an id or a tag).
+    """Open a DuckDB connection on a snapshot: 'latest', an id, a tag, or what was resolved already.
 
     Args:
         threads: DuckDB's worker threads; default one a core.
@@ -37,8 +38,24 @@ def connect(
     Raises:
         NotFoundError: there is no such snapshot.
     """
-    snapshot = readable(lake, at)
-    return connect_snapshot(lake, snapshot, threads=threads, memory_limit=memory_limit, temp_directory=temp_directory)
+    snapshot = readable(lake, at) if isinstance(at, str) else at
+    connection = bare_connection(threads=threads, memory_limit=memory_limit, temp_directory=temp_directory)
+    for table in ALL:
+        create_view(connection, table, table_files(lake, snapshot, table))
+        comment_on(connection, table)
+    for name in snapshot.lance_tables():
+        connection.register(name, snapshot.lance_table(name))
+    add_analysis(connection)
+    return connection
+
+
+def add_analysis(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the macros and views of sql/ over the tables, and the type `metric_name` of question_scores' columns."""
+    connection.execute(f"create type metric_name as enum ({', '.join(map(_text, METRICS))})")
+    for folder in ("macros", "views"):
+        for file in sql_files(folder):
+            connection.execute(file.text)
+    _comment_columns(connection, "question_scores", metric_comments())
 
 
 def readable(lake: Lake, at: str = "latest") -> Snapshot:
@@ -48,27 +65,6 @@ def readable(lake: Lake, at: str = "latest") -> Snapshot:
         NotFoundError: there is no such snapshot.
     """
     return lake.latest() if at == "latest" else lake.snapshot(at)
-
-
-def connect_snapshot(
-    lake: Lake,
-    snapshot: Snapshot,
-    *,
-    threads: int | None = None,
-    memory_limit: str | None = None,
-    temp_directory: str | None = None,
-) -> duckdb.DuckDBPyConnection:
-    """Open a DuckDB connection on a snapshot that was resolved already."""
-    connection = bare_connection(threads=threads, memory_limit=memory_limit, temp_directory=temp_directory)
-    for table in ALL:
-        create_view(connection, table, table_files(lake, snapshot, table))
-        comment_on(connection, table)
-    for name in snapshot.lance_tables():
-        connection.register(name, snapshot.lance_table(name))
-    for folder in ("macros", "views"):
-        for file in sql_files(folder):
-            connection.execute(file.text)
-    return connection
 
 
 def bare_connection(
@@ -103,9 +99,12 @@ def create_view(connection: duckdb.DuckDBPyConnection, table: Table, files: Sequ
 def comment_on(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     """Put a table's descriptions on its view."""
     connection.execute(f"comment on view {_name(table.name)} is {_text(f'one row is {table.grain}')}")
-    for column in table.schema.names:
-        about = _text(table.description(column))
-        connection.execute(f"comment on column {_name(table.name)}.{_name(column)} is {about}")
+    _comment_columns(connection, table.name, table.descriptions)
+
+
+def _comment_columns(connection: duckdb.DuckDBPyConnection, view: str, comments: Mapping[str, str]) -> None:
+    said = (f"comment on column {_name(view)}.{_name(name)} is {_text(text)}" for name, text in comments.items())
+    connection.execute("; ".join(said))
 
 
 def _select(table: Table, files: Sequence[Path]) -> str:
@@ -136,6 +135,8 @@ def _duckdb_type(kind: pa.DataType) -> str:
         return f"{_duckdb_type(kind.value_type)}[]"
     if pa.types.is_struct(kind):
         return "struct(" + ", ".join(f"{_name(field.name)} {_duckdb_type(field.type)}" for field in kind) + ")"
+    if pa.types.is_map(kind):
+        return f"map({_duckdb_type(kind.key_type)}, {_duckdb_type(kind.item_type)})"
     if pa.types.is_timestamp(kind):
         return "timestamptz"
     names = {pa.string(): "varchar", pa.int64(): "bigint", pa.float64(): "double", pa.float32(): "float"}

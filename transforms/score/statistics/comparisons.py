@@ -11,9 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
-from memlake.transforms.score.statistics.means import described
+from memlake.schemas.metrics import METRICS
+from memlake.transforms.base.arrays import Bools, Floats
 from memlake.transforms.score.statistics.paired import detectable, holm, mcnemar, sign_flips
-from memlake.transforms.score.statistics.resampling import Floats, Weights, bootstrap_method, ratio_intervals
+from memlake.transforms.score.statistics.resampling import Weights, bootstrap_method, ratio_intervals
 from memlake.transforms.score.statistics.rows import (
     MAJORITY,
     NO_CELL,
@@ -25,23 +26,9 @@ from memlake.transforms.score.statistics.rows import (
     notes,
     row_of,
 )
-from memlake.transforms.score.statistics.series import CorpusScores, Mask, Series
+from memlake.transforms.score.statistics.series import CorpusScores, Series
 from memlake.transforms.study.study import Comparison, Measure, Study
 
-# Metrics whose value for one answer is 1 or 0: what McNemar's test is for.
-YES_OR_NO = frozenset(
-    {
-        "answer_survival_all",
-        "store_survival_all",
-        "evidence_recall_any",
-        "evidence_recall_all",
-        "judge_accuracy",
-        "judge_accuracy_published",
-        "exact_match",
-        "multiple_choice_accuracy",
-        "abstained",
-    }
-)
 _OTHER_MEASURE = "other_measure: the two comparisons are not of the same measure"
 _OTHER_CORPUS = "other_corpus: {} is of no corpus that {} is of, so nothing can be paired"
 
@@ -72,14 +59,14 @@ class Pair:
         return self.values_a - self.values_b
 
     @property
-    def asked(self) -> Mask:
+    def asked(self) -> Bools:
         """Questions that either cell was asked."""
         places = [place for cell in (self.a, self.b) if (place := self._place(cell)) is not None]
         asked = np.logical_or.reduce([self.scores.asked[place] for place in places] or [np.isfinite(self.values_a)])
         return np.asarray(asked & self._chosen, np.bool_)
 
     @cached_property
-    def _chosen(self) -> Mask:
+    def _chosen(self) -> Bools:
         """The questions of the comparison's categories, under its labels; all where it names none."""
         if not self.categories:
             return np.ones(len(self.scores.questions), np.bool_)
@@ -91,10 +78,18 @@ class Pair:
         """Whether both cells have the measure's scores."""
         return None not in (self._place(self.a), self._place(self.b))
 
+    @property
+    def is_yes_or_no(self) -> bool:
+        """Whether the measure's metric is 1 or 0 for one answer: what McNemar's test is for."""
+        return self.measure.metric in METRICS and METRICS[self.measure.metric].yes_or_no
+
+    def series(self, cell: str) -> Series:
+        """The measure's scores of a cell."""
+        at = self.measure
+        return Series(cell, at.metric, at.cutoff_kind, at.cutoff, at.label_set, at.judge)
+
     def _place(self, cell: str) -> int | None:
-        measure = self.measure
-        series = Series(cell, measure.metric, measure.cutoff_kind, measure.cutoff, measure.label_set, measure.judge)
-        return self.scores.places.get(series)
+        return self.scores.places.get(self.series(cell))
 
     def _values(self, cell: str) -> Floats:
         place = self._place(cell)
@@ -149,7 +144,7 @@ def _correct(family: list[dict[str, object]]) -> None:
 def _difference_rows(name: str, pair: Pair, weights: Weights, *, run_id: str, seed: int) -> Iterator[dict[str, object]]:
     for which, fields in _paired(pair.scores, pair.measure, pair.differences, pair.asked, weights, seed=seed):
         paired = np.isfinite(pair.differences) & which
-        if pair.measure.metric in YES_OR_NO:
+        if pair.is_yes_or_no:
             only_a, only_b = _discordant(pair, paired)
             said = "" if _is_whole(pair, paired) else MAJORITY
             fields |= {"only_a": only_a, "only_b": only_b, "note": notes(str(fields["note"] or ""), said)}
@@ -193,8 +188,8 @@ def _shift_rows(
 
 
 def _paired(
-    scores: CorpusScores, measure: Measure, values: Floats, asked: Mask, weights: Weights, *, seed: int
-) -> Iterator[tuple[Mask, dict[str, object]]]:
+    scores: CorpusScores, measure: Measure, values: Floats, asked: Bools, weights: Weights, *, seed: int
+) -> Iterator[tuple[Bools, dict[str, object]]]:
     """By slice: mean, interval, p and detectable difference of paired values, NaN where a question is not paired."""
     slices = scores.slices(measure.label_set)
     paired = np.isfinite(values)
@@ -225,7 +220,7 @@ def _paired(
 
 def _mcnemar_rows(name: str, pair: Pair, *, run_id: str) -> Iterator[dict[str, object]]:
     """Of a yes-or-no metric; its value is the share of the discordant questions that only cell_a has right."""
-    if pair.measure.metric not in YES_OR_NO or not pair.whole:
+    if not pair.is_yes_or_no or not pair.whole:
         return
     both = np.isfinite(pair.differences)
     for slice_name, mask in pair.scores.slices(pair.measure.label_set):
@@ -259,17 +254,15 @@ def _mcnemar_rows(name: str, pair: Pair, *, run_id: str) -> Iterator[dict[str, o
         )
 
 
-def _discordant(pair: Pair, paired: Mask) -> tuple[int, int]:
+def _discordant(pair: Pair, paired: Bools) -> tuple[int, int]:
     right_a, right_b = pair.values_a[paired] > 0.5, pair.values_b[paired] > 0.5
     return int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))
 
 
-def _is_whole(pair: Pair, paired: Mask) -> bool:
+def _is_whole(pair: Pair, paired: Bools) -> bool:
     """Whether each question is wholly right or wholly wrong in both cells, so that no majority of repeats decides."""
     return bool(np.isin([pair.values_a[paired], pair.values_b[paired]], (0, 1)).all())
 
 
 def _measured(pair: Pair, run_id: str) -> dict[str, object]:
-    measure = pair.measure
-    series = Series(pair.a, measure.metric, measure.cutoff_kind, measure.cutoff, measure.label_set, measure.judge)
-    return described(pair.scores, series, run_id)
+    return {"run_id": run_id, "corpus": pair.scores.corpus, **pair.series(pair.a).columns}

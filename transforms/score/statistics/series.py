@@ -5,15 +5,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from scipy import sparse
 
-from memlake.transforms.score.statistics.resampling import Floats
-
-Codes = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from memlake.transforms.base.arrays import Bools, Floats, Ints
 
 
 class Series(NamedTuple):
@@ -25,6 +21,12 @@ class Series(NamedTuple):
     cutoff: int
     label_set: str
     judge: str
+
+    @property
+    def columns(self) -> dict[str, object]:
+        """The columns of STATISTICS that say which it is."""
+        fields = self._asdict()
+        return {"cell_a": fields.pop("cell"), **fields}
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,13 @@ class CorpusScores:
     places: Mapping[Series, int]
     questions: list[str]
     conversations: list[str]
-    cluster_of: Codes
+    cluster_of: Ints
     values: Floats
-    asked: Mask
-    categories: Mapping[str, tuple[list[str], Codes]]
+    asked: Bools
+    categories: Mapping[str, tuple[list[str], Ints]]
     repeated: Mapping[int, Floats]
 
-    def slices(self, label_set: str) -> list[tuple[str, Mask]]:
+    def slices(self, label_set: str) -> list[tuple[str, Bools]]:
         """The slice of all questions, and one a category that has a name."""
         everyone = np.ones(len(self.questions), bool)
         if label_set not in self.categories:
@@ -59,7 +61,7 @@ class CorpusScores:
         names, of = self.categories[label_set]
         return [("all", everyone), *((f"category={name}", of == place) for place, name in enumerate(names) if name)]
 
-    def by_cluster(self, numbers: Floats | Mask, slices: list[tuple[str, Mask]]) -> Floats:
+    def by_cluster(self, numbers: Floats | Bools, slices: list[tuple[str, Bools]]) -> Floats:
         """Sums of numbers over the questions of each conversation in each slice: shape (rows, slices, conversations)."""
         summed = [
             sparse.csr_array(
@@ -108,7 +110,7 @@ def _corpus(corpus: str, rows: pa.Table) -> CorpusScores:
     return CorpusScores(
         corpus,
         series,
-        {one: number for number, one in enumerate(series)},
+        {each: number for number, each in enumerate(series)},
         questions,
         conversations,
         cluster_of,
@@ -119,7 +121,7 @@ def _corpus(corpus: str, rows: pa.Table) -> CorpusScores:
     )
 
 
-def _series(rows: pa.Table) -> tuple[Codes, list[Series]]:
+def _series(rows: pa.Table) -> tuple[Ints, list[Series]]:
     """The series of each row, and the series, sorted."""
     combined = np.zeros(rows.num_rows, np.int64)
     names = []
@@ -132,11 +134,11 @@ def _series(rows: pa.Table) -> tuple[Codes, list[Series]]:
     parts: list[list[object]] = []
     for values in reversed(names):
         kinds, place = np.divmod(kinds, max(len(values), 1))
-        parts.append([values[one] for one in place])
-    return which.astype(np.int64), [Series(*one) for one in zip(*reversed(parts), strict=True)]
+        parts.append([values[of] for of in place])
+    return which.astype(np.int64), [Series(*fields) for fields in zip(*reversed(parts), strict=True)]
 
 
-def codes_of(column: pa.ChunkedArray) -> tuple[Codes, list]:  # type: ignore[type-arg]
+def codes_of(column: pa.ChunkedArray) -> tuple[Ints, list]:  # type: ignore[type-arg]
     """Each value's place among the distinct values, and these in order."""
     encoded = column.combine_chunks().dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
@@ -149,11 +151,11 @@ def codes_of(column: pa.ChunkedArray) -> tuple[Codes, list]:  # type: ignore[typ
 
 
 def _categories(
-    rows: pa.Table, series: list[Series], series_of: Codes, question_of: Codes, order: Codes, questions: int
-) -> dict[str, tuple[list[str], Codes]]:
+    rows: pa.Table, series: list[Series], series_of: Ints, question_of: Ints, order: Ints, questions: int
+) -> dict[str, tuple[list[str], Ints]]:
     category_of, names = codes_of(rows["category"])
     category_of = category_of[order]
-    label_of = np.array([one.label_set for one in series], dtype=object)
+    label_of = np.array([each.label_set for each in series], dtype=object)
     found = {}
     for label_set in sorted(set(label_of.tolist())):
         here = (label_of == label_set)[series_of]
@@ -161,11 +163,11 @@ def _categories(
         of[question_of[here]] = category_of[here]
         present = np.unique(of[of >= 0])
         place = np.searchsorted(present, of)
-        found[label_set] = ([names[one] for one in present], np.where(of >= 0, place, -1))
+        found[label_set] = ([names[category] for category in present], np.where(of >= 0, place, -1))
     return found
 
 
-def _repeated(place: Codes, repeat_of: Codes, value: Floats, shape: tuple[int, int], repeats: int) -> dict[int, Floats]:
+def _repeated(place: Ints, repeat_of: Ints, value: Floats, shape: tuple[int, int], repeats: int) -> dict[int, Floats]:
     """Values by repeat, of the series that have a second one."""
     again = np.unique(place[repeat_of > 0] // shape[1])
     found = {}
