@@ -9,8 +9,8 @@ import pytest
 from sample_chats import write_conversations
 
 from memlake.flows.ingest import ingest
-from memlake.flows.run.settings import IngestSettings
-from memlake.flows.study import StudySettings, run_study
+from memlake.flows.run.settings import IngestSettings, StudySettings
+from memlake.flows.study import run_study
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.base.fields import Count
 from memlake.transforms.lake.query.connect import connect
