@@ -8,6 +8,7 @@ import pytest
 from sample_chats import write_conversations
 
 from memlake.flows.cli.commands.report import report
+from memlake.flows.cli.main import run as command
 from memlake.flows.forget import forget
 from memlake.flows.ingest import ingest
 from memlake.flows.report import make_report
@@ -131,7 +132,8 @@ def test_an_unknown_run_and_no_questions_at_all_are_refused(made):
 def test_the_command_writes_the_page_and_prints_the_same_data(made, tmp_path, capfd):
     lake, run_id, _ = made
     out = tmp_path / "report.html"
-    report(run_id, out=out, lake=lake, as_json=True, questions=1, quiet=True)
+    arguments = ["--out", str(out), "--lake", lake, "--json", "--questions", "1", "--quiet"]
+    assert command(["report", run_id, *arguments]) == 0
     told = json.loads(capfd.readouterr().out)
     assert (told["run"]["run_id"], told["browser"]["kept"]) == (run_id, 1)
     assert run_id in out.read_text(encoding="utf-8")
