@@ -2,13 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, Self
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+from pydantic_core import PydanticCustomError
+
+from memlake.schemas.metrics import OF_VERDICTS
 from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.retrieve.plan import Plan
 from memlake.transforms.retrieve.steps.search import CutoffKind, Cutoffs
+from memlake.transforms.study import fields as f
 from memlake.transforms.text.content_tokens import Language
+
+JUDGE_HINT = "judge = NAME of [judges.NAME]"
+MeasuredAt = Literal["tokens", "k", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,47 +94,85 @@ class Comparison:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedNumber:
-    """A number from elsewhere that may stand beside ours; `source` says whose, `note` what differs.
+class Section(BaseModel):
+    """A section of a study's file: no key but its own."""
 
-    Attributes:
-        n: of how many questions, those that its author could not score among them.
-        corpus: '' for the study's only one.
-    """
-
-    cell: str
-    measure: Measure
-    value: float
-    source: str
-    n: int
-    corpus: str = ""
-    note: str = ""
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """A number that a study's run must keep: within `tolerance` of `value`.
+class MeasureSection(Section):
+    """One number of a cell: a metric at a cutoff, under one label set, by one judge."""
 
-    Attributes:
-        corpus: '' for the study's only one.
-        category: only questions of it; '' for all.
-    """
+    metric: f.MetricName
+    cutoff_kind: MeasuredAt
+    cutoff: f.CountOrNone
+    label_set: f.Text = "official"
+    judge: f.Text = ""
 
-    cell: str
-    measure: Measure
-    value: float
-    tolerance: float
-    corpus: str = ""
-    category: str = ""
+    @model_validator(mode="after")
+    def _has_its_judge(self) -> Self:
+        if said := judge_fault(self.measure):
+            raise refused(said, JUDGE_HINT)
+        return self
+
+    @property
+    def measure(self) -> Measure:
+        """The number."""
+        return Measure(self.metric, self.cutoff_kind, self.cutoff, self.label_set, self.judge)
 
 
-@dataclass(frozen=True, slots=True)
+class HeadlineSection(MeasureSection):
+    """The number that a report shows first, and that comparisons are of unless they name another."""
+
+    judge: f.OfJudges = ""
+
+
+@pydantic_dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Repeats:
     """Cells that differ by the repetition of one step alone, so that their spread is that step's own variance."""
 
     of: Literal["extraction"]
-    cells: tuple[str, ...]
+    cells: f.SomeCells
+
+
+class _Stated(MeasureSection):
+    cell: f.OfCells
+    value: f.Number
+    corpus: f.OfCorpora = Field("", description="Without it the study's only one.")
+
+    @model_validator(mode="after")
+    def _has_its_corpus(self, info: ValidationInfo) -> Self:
+        if not self.corpus and len(f.declared(info, "corpora")) > 1:
+            raise refused("it names no corpus, and there are several", "corpus = NAME")
+        return self
+
+
+class PublishedNumber(_Stated):
+    """A number from elsewhere that may stand beside ours."""
+
+    source: f.Text = Field(description="Whose it is.")
+    n: f.Count = Field(description="Of how many questions, those that its author could not score among them.")
+    note: f.Text = Field("", description="What differs.")
+
+
+class Gate(_Stated):
+    """A number that a run of the study must keep: within `tolerance` of `value`."""
+
+    tolerance: f.Tolerance
+    category: f.Text = Field("", description="Only questions of it; without it all.")
+
+
+def judge_fault(measure: Measure) -> str:
+    """What is wrong with a measure's judge, '' for nothing: a verdict has one, other metrics have none."""
+    if (measure.metric in OF_VERDICTS) == bool(measure.judge):
+        return ""
+    needs = "has no judge" if measure.judge else "needs a judge"
+    return f"judge={measure.judge!r}: metric={measure.metric!r} {needs}"
+
+
+def refused(words: str, hint: str = f.HINT) -> PydanticCustomError:
+    """What a validator raises of a whole section."""
+    return PydanticCustomError("section", "{words}", {"words": words, "hint": hint})
 
 
 @dataclass(frozen=True, slots=True)
