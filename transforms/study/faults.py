@@ -14,7 +14,9 @@ from memlake.transforms.study.file import StudyFile
 from memlake.transforms.study.lines import Path, toml_lines
 
 # What a table or a list that is none of these should have been.
-_SHAPES = {"model_type": "a table is", "dict_type": "a table is", "tuple_type": "a list of tables is"}
+_SHAPES = {"tuple_type": "a list of tables is"} | dict.fromkeys(
+    ("model_type", "model_attributes_type", "dataclass_type", "dict_type"), "a table is"
+)
 # The sections whose tables say their names, and those whose tables are of several kinds.
 _NAMED, _OF_KINDS = {"cells": "cell", "corpora": "corpus", "comparisons": "comparison"}, ("readers", "judges")
 
@@ -42,7 +44,7 @@ def fault_error(source: str, text: str, faults: Sequence[Fault]) -> UsageError:
     if len(faults) == 1:
         message = f"{where} {said[0]}" if placed[0][0] else f"{where}: {said[0]}"
     else:
-        message = "\n".join([f"{where} has {len(faults)} faults:", *said])
+        message = "\n- ".join([f"{where} has {len(faults)} faults:", *said])
     kind = NotFoundError if all(fault.missing for fault in faults) else UsageError
     return kind(message, hint=faults[0].hint if len(faults) == 1 else HINT)
 
@@ -77,6 +79,7 @@ def _fault(found: ErrorDetails, tables: Mapping[str, Any]) -> Fault:
         case "literal_error":
             text = f"{key}={value!r}: {_options(said['expected'])} are allowed"
         case shape:
+            key = " ".join([str(key), *(str(int(place) + 1) for place in path[end + 1 :])])
             text = f"{key}={value!r}: {words or f'{_SHAPES[shape]} allowed'}"
     where = _where(section, tables)
     return Fault(path, f"{where}: {text}" if where else text, said.get("hint", HINT), said.get("missing", False))

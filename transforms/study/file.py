@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from memlake.transforms.retrieve.plan import STEPS
 from memlake.transforms.study import fields as f
@@ -120,6 +120,8 @@ class ComparisonSection(Section):
 
 class StudyFile(Section):
     """A study of memlake: which cells are compared on which questions of which corpora."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["corpus"]}, {"required": ["corpora"]}]})
 
     name: f.StudyName
     corpus: f.CorpusName | None = Field(None, description="The only corpus; or [[corpora]] for several.")
