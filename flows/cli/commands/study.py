@@ -1,7 +1,6 @@
 """`memlake study`: representations compared on questions with known answers."""
 
-import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
@@ -19,10 +18,7 @@ from memlake.flows.cli.options import (
     settings,
     split,
 )
-from memlake.flows.cli.printing import output, table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from memlake.flows.cli.printing import output, studies, table
 
 _NO_MODEL = ModelFlags()
 app = App(name="study", help_epilogue=epilogue("study"))
@@ -85,11 +81,11 @@ def run_one(
         prefect=chosen.prefect,
         quiet=quiet,
     )
-    _note_forgotten(made, quiet=quiet)
+    studies.note_forgotten(made, quiet=quiet)
     if as_json:
         output.document(made)
     elif not quiet:
-        _tell(made)
+        studies.ran(made)
 
 
 @app.command(name="plan")
@@ -123,54 +119,16 @@ def plan(
     summaries.study_priced(price_study(wish), as_json=as_json)
 
 
-def _note_forgotten(made: "Mapping[str, Any]", *, quiet: bool) -> None:
-    if forgotten := made["excluded"].get("forgotten"):
-        output.note(
-            f"{forgotten:,} questions are left out: the snapshot that was read still holds their conversations, which "
-            "were forgotten since",
-            quiet=quiet,
-        )
-
-
-def _note_empty(rows: "Sequence[Mapping[str, Any]]") -> None:
-    """Say where a budget shows nothing at all: a mean over such contexts is one of packing, not of what was stored."""
-    if not rows:
-        return
-    worst = sorted(rows, key=lambda row: -row["empty"] / row["contexts"])[:3]
-    told = "; ".join(
-        f"{row['empty']:,} of {row['contexts']:,} of {row['corpus']}/{row['cell']} at {row['cutoff']:,} tokens"
-        for row in worst
-    )
-    more = f"; and {len(rows) - 3} more cells and budgets" if len(rows) > 3 else ""
-    output.say(f"empty contexts, whose first unit is longer than the budget, or which found none: {told}{more}")
-
-
-def _tell(made: "Mapping[str, Any]") -> None:
-    excluded = ", ".join(f"{count} {reason}" for reason, count in made["excluded"].items()) or "none"
-    output.say(f"{made['study']}: {made['questions']:,} questions in {made['cells']} cells, {made['seconds']:.1f} s")
-    output.say(f"not scored by some metric: {excluded}")
-    _note_empty(made.get("empty_contexts", ()))
-    for cell, pairs in made.get("cut_for_reranker", {}).items():
-        output.say(f"{cell}: {pairs:,} pairs of question and unit were longer than its reranker takes, and cut there")
-    if "answers" in made:
-        output.say(f"{made['answers']:,} answers, {made['judgements']:,} verdicts")
-    if models := made.get("models"):
-        price = "price unknown" if models["price_usd"] is None else f"{models['price_usd']:,.4f} US dollars"
-        output.say(f"models: {models['calls']:,} calls, {models['cached']:,} from the cache, {price}")
-    output.say(f"snapshot {made['snapshot_id']} holds the rows, read from {made['read_snapshot_id']}")
-    output.say(f"next: memlake report {made['run_id']} --out report.html")
-
-
 @app.command(name="ls")
 def ls(*, lake: LakeUri = None, at: At = "latest", as_json: AsJson = False) -> None:
     """List the studies that come with memlake, and the runs of studies that the lake holds."""
     from memlake.transforms.evaluate.runs import known_studies, runs_of
 
-    studies, runs = known_studies(), runs_of(settings(lake=lake).lake, at)
+    known, runs = known_studies(), [found.row() for found in runs_of(settings(lake=lake).lake, at)]
     if as_json:
-        output.document({"studies": studies, "runs": runs})
+        output.document({"studies": known, "runs": runs})
         return
-    table.show_rows(studies, title="Studies")
+    table.show_rows(known, title="Studies")
     if runs:
         output.say()
         table.show_rows(runs, title="Runs in this lake")
@@ -187,26 +145,13 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a run's means: answers that survive and evidence found, by cell and budget, with n and what was excluded."""
-    from memlake.transforms.evaluate.runs import excluded_of, layout, means
+    from memlake.transforms.evaluate.means import means
 
     found = means(settings(lake=lake).lake, at, run_id, by=by)
     if as_json:
         output.document(found)
-        return
-    output.say(f"{found['study']} on {', '.join(found['corpora'])}, run {found['run_id']}")
-    for title, rows in layout(found):
-        output.say()
-        table.show_rows(rows, title=title)
-    if found["published"]:
-        output.say()
-        table.show_rows(found["published"], title="Beside published numbers")
-    output.say()
-    if found["forgotten"]:
-        output.say(f"gone since: {found['forgotten']:,} of {found['questions']:,} questions, with their conversations")
-    for reason, number in excluded_of(found).items():
-        output.say(f"excluded: {number:,} questions, {reason}")
-    _note_empty(found["empty_contexts"])
-    output.say("every metric: memlake sql --file score-means")
+    else:
+        studies.shown(found)
 
 
 @app.command(name="compare")
@@ -228,35 +173,8 @@ def compare(
     found: dict[str, Any] = compare_runs(settings(lake=lake).lake, at, a, b, metric=metric)
     if as_json:
         output.document(found)
-        return
-    output.say(f"a: {a} (read from {found['a']['read_snapshot_id']})")
-    output.say(f"b: {b} (read from {found['b']['read_snapshot_id']})")
-    for pair in found["settings"]:
-        for name, (one, other) in pair["differ"].items():
-            output.say(
-                f"{pair['cell_a']} and {pair['cell_b']} differ in {name}: {json.dumps(one)} against {json.dumps(other)}"
-            )
-    columns = (
-        "corpus",
-        "cell_a",
-        "cell_b",
-        "metric",
-        "cutoff_kind",
-        "cutoff",
-        "judge",
-        "n",
-        "value",
-        "low",
-        "high",
-        "p",
-    )
-    rows = [row for row in found["differences"] if row["statistic"] == "difference"]
-    output.say()
-    table.show_rows([{name: row[name] for name in columns} for row in rows], title="Differences, a - b")
-    if changed := found["changed_questions"]:
-        output.say(f"left out: {changed:,} questions that read or are answered otherwise in the two snapshots")
-    for note in dict.fromkeys(row["note"] for row in rows if row["note"]):
-        output.say(note)
+    else:
+        studies.compared(found, a, b)
 
 
 @app.command(name="gate")
@@ -277,26 +195,9 @@ def gate(
         made: dict[str, Any] = gate_study(settings(lake=lake).lake, at, study, run_id=run_id)
     except GateError as error:
         if not as_json:
-            _show_gates(error.document or {})
+            studies.gates(error.document or {})
         raise
     if as_json:
         output.document(made)
     else:
-        _show_gates(made)
-
-
-def _show_gates(made: "Mapping[str, Any]") -> None:
-    columns = (
-        "corpus",
-        "cell",
-        "metric",
-        "cutoff",
-        "category",
-        "stated",
-        "tolerance",
-        "measured",
-        "n",
-        "passed",
-        "why",
-    )
-    table.show_rows([{name: row[name] for name in columns} for row in made["gates"]], title=f"Gates of {made['study']}")
+        studies.gates(made)

@@ -17,7 +17,6 @@ from memlake.transforms.report.data.document import Compared, Document, Headline
 from memlake.transforms.report.data.figures import categories, curves, means_at
 from memlake.transforms.report.data.losses import loss_bars, survival_split
 from memlake.transforms.report.data.numbers import Numbers, at_of
-from memlake.transforms.study.parse import parse_study
 from memlake.transforms.study.study import Study
 
 # Of a run's settings those that change what a study compares; the rest says where it ran.
@@ -40,6 +39,7 @@ def report_document(
     run_id: str,
     study: Study,
     *,
+    declared: Study | None,
     forgotten: Mapping[str, frozenset[str]],
     questions: int | None = None,
 ) -> Document:
@@ -49,6 +49,7 @@ def report_document(
         connection: the snapshot that holds the run's rows, with the views of sql/.
         source: the snapshot that the run read, whose texts were searched.
         study: what the run ran.
+        declared: the same before the run's settings changed it; None where nobody knows.
         forgotten: by corpus, conversations whose text must not be shown.
         questions: how many the browser keeps; None keeps all.
 
@@ -64,7 +65,6 @@ def report_document(
     journal: Row = ended[0] if ended else {}
     settings = json.loads(journal["settings"]) if journal else {}
     tokens = {tuple(row[:4]): row[4] for row in connection.execute(_TOKENS, {"run_id": run_id}).fetchall()}
-    declared = _declared(journal)
     compared = comparisons(study, declared, numbers, settings)
     run = _run_card(connection, run_id, study, rows, cards, journal)
     return Document(
@@ -87,12 +87,6 @@ def report_document(
         notes=[*_left_since(run), *_notes(study, numbers)],
         browser=browser(connection, source, run_id, study, cards, forgotten=forgotten, questions=questions),
     )
-
-
-def _declared(journal: Mapping[str, Any]) -> Study | None:
-    """The study as its text has it, before the run's settings changed it; None where the journal does not hold it."""
-    text = json.loads(journal["counters"] or "{}").get("study") if journal else None
-    return None if text is None else parse_study(text, source=json.loads(journal["settings"])["study"])
 
 
 def _left_since(run: RunCard) -> list[str]:
