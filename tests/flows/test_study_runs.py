@@ -16,7 +16,8 @@ from memlake.transforms.evaluate.means import means, same_cells
 from memlake.transforms.evaluate.runs import runs_of, study_of_run
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.study.cells import cell_rows
-from memlake.transforms.study.parse import parse_study, read_study
+from memlake.transforms.study.library import find_study
+from memlake.transforms.study.parse import parse_study
 
 STUDY = """
 name = "known"
@@ -68,7 +69,7 @@ def published(lake: str, tmp_path: Path, monkeypatch):
         (tmp_path / "known.toml").write_text(text)
         monkeypatch.setattr(memlake.transforms.evaluate.means, "study_names", lambda: ["known"])
         monkeypatch.setattr(
-            memlake.transforms.evaluate.means, "find_study", lambda _: read_study(tmp_path / "known.toml")
+            memlake.transforms.evaluate.means, "find_study", lambda _: find_study(str(tmp_path / "known.toml"))
         )
         (run_id,) = [run.run_id for run in runs_of(lake, "latest") if run.corpora == (corpus,)]
         return means(lake, "latest", run_id)["published"]

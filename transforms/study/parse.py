@@ -3,7 +3,6 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,31 +15,6 @@ from memlake.transforms.study.checks import declared_names, name_faults, study_f
 from memlake.transforms.study.faults import Fault, fault_error, section_faults
 from memlake.transforms.study.file import CellSection, ComparisonSection, CutoffsSection, StudyFile
 from memlake.transforms.study.study import Comparison, Measure, Study, StudyCell, StudyCorpus
-
-
-def read_study(path: Path) -> Study:
-    """Read a study from a file.
-
-    Raises:
-        NotFoundError: there is no such file.
-        UsageError: it is no TOML, or not a study.
-    """
-    return parse_study(study_text(path), source=str(path))
-
-
-def study_text(path: Path) -> str:
-    """The text of a study's file.
-
-    Raises:
-        NotFoundError: there is no such file.
-        UsageError: it is no UTF-8 text.
-    """
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise NotFoundError(f"study={str(path)!r} cannot be read: {error.strerror}", hint="memlake study ls") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"study={str(path)!r} is not UTF-8 text: {error}", hint="save it as UTF-8") from error
 
 
 def parse_study(text: str, *, source: str) -> Study:

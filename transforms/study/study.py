@@ -240,10 +240,8 @@ class Study:
 
     def texts_of(self, cell: StudyCell) -> frozenset[tuple[CutoffKind, int]]:
         """At which cutoffs a context's text is kept: where a reader is asked, and at the headline."""
-        shown = {("tokens", self.headline.cutoff)} if self.headline.cutoff_kind == "tokens" else set()
-        if self.headline.cutoff_kind == "k":
-            shown = {("k", self.headline.cutoff)}
-        return frozenset({*self.answered(cell).pairs(), *shown})  # type: ignore[arg-type]
+        at = (self.headline.cutoff_kind, self.headline.cutoff)
+        return frozenset({*self.answered(cell).pairs(), *([at] if at[0] != "none" else [])})  # type: ignore[arg-type]
 
     def reader_of(self, cell: StudyCell) -> ReaderSpec | None:
         """The reader that the cell names."""
@@ -272,25 +270,21 @@ class Study:
         Raises:
             UsageError: the names are neither.
         """
-        own = {corpus.name: corpus for corpus in self.corpora}
-        if set(names) <= own.keys():
-            chosen = tuple(corpus for corpus in self.corpora if corpus.name in names)
-        elif len(own) == 1 == len(names):
-            chosen = (replace(self.corpora[0], name=names[0]),)
-        else:
-            raise UsageError(
-                f"corpus={', '.join(names)} is not of study={self.name!r}, which asks about {', '.join(own)}",
-                hint=f"--corpus {self.corpora[0].name}",
+        own = [corpus.name for corpus in self.corpora]
+        if set(names) <= set(own):
+            cells = tuple(
+                replace(cell, corpora=tuple(name for name in cell.corpora if name in names))
+                for cell in self.cells
+                if not cell.corpora or set(names) & set(cell.corpora)
             )
-        here = {corpus.name for corpus in chosen}
-        cells = tuple(
-            replace(cell, corpora=tuple(name for name in cell.corpora if name in here))
-            for cell in self.cells
-            if not cell.corpora or here & set(cell.corpora) or not here & own.keys()
+            return replace(self, corpora=tuple(c for c in self.corpora if c.name in names), cells=cells)
+        if len(own) == 1 == len(names):
+            cells = tuple(replace(cell, corpora=()) for cell in self.cells)
+            return replace(self, corpora=(replace(self.corpora[0], name=names[0]),), cells=cells)
+        raise UsageError(
+            f"corpus={', '.join(names)} is not of study={self.name!r}, which asks about {', '.join(own)}",
+            hint=f"--corpus {own[0]}",
         )
-        if not here & own.keys():
-            cells = tuple(replace(cell, corpora=()) for cell in cells)
-        return replace(self, corpora=chosen, cells=cells)
 
     def with_reranker(self, model: str) -> "Study":
         """The study with another reranker in every plan that reranks; 'none' takes the step out."""

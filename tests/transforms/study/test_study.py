@@ -7,7 +7,8 @@ from memlake.schemas import CELLS
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.retrieve.steps.search import Cutoffs
 from memlake.transforms.study.cells import cell_rows
-from memlake.transforms.study.parse import parse_study, read_study
+from memlake.transforms.study.library import find_study
+from memlake.transforms.study.parse import parse_study
 from memlake.transforms.study.study import Measure, StudyCorpus
 
 SMALL = """
@@ -33,7 +34,7 @@ def test_a_small_study_takes_the_defaults():
 
 
 def test_the_locomo_study_lists_six_representations_under_one_plan():
-    study = read_study(Path(__file__).parents[3] / "flows/studies/locomo-retrieval.toml")
+    study = find_study(str(Path(__file__).parents[3] / "flows/studies/locomo-retrieval.toml"))
     assert [cell.name for cell in study.cells] == [
         "chunks", "turns", "sentences", "sessions", "observations", "session_summaries",
     ]  # fmt: skip
@@ -108,10 +109,10 @@ def test_two_cells_of_one_name_are_refused():
 
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path):
     with pytest.raises(NotFoundError, match="cannot be read: No such file"):
-        read_study(tmp_path / "none.toml")
+        find_study(str(tmp_path / "none.toml"))
     (tmp_path / "bad.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="is not UTF-8"):
-        read_study(tmp_path / "bad.toml")
+        find_study(str(tmp_path / "bad.toml"))
 
 
 PUBLISHED = """
