@@ -1,12 +1,12 @@
 """What a study's file may say, a model for each of its sections; `infra/study.schema.json` is made of them for editors."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
 from memlake.transforms.retrieve.plan import STEPS
 from memlake.transforms.study import fields as f
-from memlake.transforms.study.study import Gate, HeadlineSection, MeasuredAt, PublishedNumber, Repeats, Section, refused
+from memlake.transforms.study.study import Comparison, Gate, HeadlineSection, PublishedNumber, Repeats, Section
 from memlake.transforms.text.content_tokens import Language
 
 # A step is checked by `parse_plan`, which knows its settings.
@@ -93,31 +93,6 @@ class CellSection(Section):
     answers: CutoffsSection | None = Field(None, description="In place of the study's.")
 
 
-class ComparisonSection(Section):
-    """Two cells whose difference, a - b, is asked for; what it does not say of its measure is the headline's."""
-
-    name: f.Text = Field(description="What alone differs, or what the pair is for.")
-    a: f.OfCells
-    b: f.OfCells
-    metric: f.MetricName | None = None
-    cutoff_kind: MeasuredAt | None = None
-    cutoff: f.CountOrNone | None = None
-    label_set: f.Text | None = None
-    judge: f.OfJudges | None = None
-    corpus: f.OfCorpora = Field("", description="Without it each on which both cells run.")
-    categories: f.Texts = Field((), description="Only questions of these; without it all that are asked.")
-    against: f.OfComparisons = Field("", description="Another comparison, whose difference this one's is set against.")
-    defect: f.Text = Field("", description="What of the published study the pair reproduces or removes.")
-    published: f.Number | None = Field(None, description="The difference as published, in the measure's own unit.")
-    source: f.Text = ""
-
-    @model_validator(mode="after")
-    def _has_two_cells(self) -> Self:
-        if self.a == self.b:
-            raise refused("it is of a cell with itself: two cells are allowed")
-        return self
-
-
 class StudyFile(Section):
     """A study of memlake: which cells are compared on which questions of which corpora."""
 
@@ -140,7 +115,7 @@ class StudyFile(Section):
     judges: dict[f.JudgeName, _Judge] = Field(default_factory=dict)
     corpora: tuple[CorpusSection, ...] = ()
     cells: tuple[CellSection, ...] = Field(json_schema_extra={"minItems": 1})
-    comparisons: tuple[ComparisonSection, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
     repeats: tuple[Repeats, ...] = ()
     published: tuple[PublishedNumber, ...] = ()
     gates: tuple[Gate, ...] = ()

@@ -1,8 +1,8 @@
 """A study read from TOML and checked before anything runs: all that is wrong with it is said at once."""
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import asdict, fields
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,8 +13,8 @@ from memlake.transforms.retrieve.plan import Plan, find_plan, parse_plan
 from memlake.transforms.retrieve.steps.search import Cutoffs
 from memlake.transforms.study.checks import declared_names, name_faults, study_faults
 from memlake.transforms.study.faults import Fault, fault_error, section_faults
-from memlake.transforms.study.file import CellSection, ComparisonSection, CutoffsSection, StudyFile
-from memlake.transforms.study.study import Comparison, Measure, Study, StudyCell, StudyCorpus
+from memlake.transforms.study.file import CellSection, CutoffsSection, StudyFile
+from memlake.transforms.study.study import HeadlineSection, Measure, Study, StudyCell, StudyCorpus
 
 
 def parse_study(text: str, *, source: str) -> Study:
@@ -28,14 +28,16 @@ def parse_study(text: str, *, source: str) -> Study:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"study={source!r} is not TOML: {error}", hint="mend the file") from error
+    names = declared_names(tables)
+    headline = _headline(tables, names)
     plans, faults = _plans(tables)
     faults += name_faults(tables)
     try:
-        file = StudyFile.model_validate(tables, context=declared_names(tables))
+        file = StudyFile.model_validate(tables, context={**names, "headline": headline.said()})
     except ValidationError as error:
         raise fault_error(source, text, [*faults, *section_faults(error, tables)]) from error
     if not faults:
-        study = _study(file, plans)
+        study = _study(file, plans, headline)
         faults = list(study_faults(study))
     if faults:
         raise fault_error(source, text, faults)
@@ -57,13 +59,12 @@ def _plans(tables: Mapping[str, Any]) -> tuple[dict[str, Plan], list[Fault]]:
     return plans, faults
 
 
-def _study(file: StudyFile, plans: Mapping[str, Plan]) -> Study:
-    cutoffs, headline = _cutoffs(file.cutoffs), _headline(file)
+def _study(file: StudyFile, plans: Mapping[str, Plan], headline: Measure) -> Study:
     return Study(
         name=file.name,
         corpora=_corpora(file),
         cells=tuple(_cell(cell, plans) for cell in file.cells),
-        cutoffs=cutoffs,
+        cutoffs=_cutoffs(file.cutoffs),
         headline=headline,
         embedder=file.embedder,
         tokeniser=file.tokeniser,
@@ -71,7 +72,7 @@ def _study(file: StudyFile, plans: Mapping[str, Plan]) -> Study:
         answers=_cutoffs(file.answers),
         readers={name: ReaderSpec(name, **reader.model_dump()) for name, reader in file.readers.items()},
         judges=tuple(JudgeSpec(name, **judge.model_dump()) for name, judge in file.judges.items()),
-        comparisons=tuple(_comparison(section, headline) for section in file.comparisons),
+        comparisons=file.comparisons,
         repeats=file.repeats,
         published=file.published,
         gates=file.gates,
@@ -104,16 +105,12 @@ def _cutoffs(section: CutoffsSection) -> Cutoffs:
     return Cutoffs(tokens=section.tokens, k=section.k)
 
 
-def _headline(file: StudyFile) -> Measure:
-    """The study's own; else survival of whole answers at 1,000 tokens, or at the study's first cutoff."""
-    if file.headline:
-        return file.headline.measure
-    at = next(iter(_cutoffs(file.cutoffs).pairs()), ("tokens", 1000))
-    return Measure("answer_survival_all", *(("tokens", 1000) if 1000 in file.cutoffs.tokens else at))
-
-
-def _comparison(section: ComparisonSection, headline: Measure) -> Comparison:
-    """What a comparison leaves out of its measure is the headline's."""
-    said = asdict(headline) | section.model_dump(exclude_none=True)
-    measure = Measure(**{field.name: said.pop(field.name) for field in fields(Measure)})
-    return Comparison(measure=measure, **said)
+def _headline(tables: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> Measure:
+    """The study's own; else, or where that is wrong, survival at 1,000 tokens, or at the study's first cutoff."""
+    with suppress(KeyError, ValidationError):
+        return HeadlineSection.model_validate(tables["headline"], context=names).measure
+    cutoffs = Cutoffs(tokens=(1000,))
+    with suppress(KeyError, ValidationError):
+        cutoffs = _cutoffs(CutoffsSection.model_validate(tables["cutoffs"]))
+    at = next(iter(cutoffs.pairs()), ("tokens", 1000))
+    return Measure("answer_survival_all", *(("tokens", 1000) if 1000 in cutoffs.tokens else at))

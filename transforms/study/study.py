@@ -1,8 +1,8 @@
 """A study: which cells are compared on which questions of which corpora, as data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 from pydantic.dataclasses import dataclass as pydantic_dataclass
@@ -68,30 +68,9 @@ class Measure:
     label_set: str = "official"
     judge: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two cells whose difference, a - b, the study asks for; all of them together are its declared family.
-
-    Attributes:
-        name: what alone differs, or what the pair is for.
-        corpus: on which corpus; '' for each on which both cells run.
-        categories: only questions of these; empty for all that are asked.
-        against: another comparison, whose difference this one's is set against; '' for none.
-        defect: what of the published study this pair reproduces or removes; '' for neither.
-        published: the difference as published, in the measure's own unit; None where there is none.
-    """
-
-    name: str
-    a: str
-    b: str
-    measure: Measure
-    corpus: str = ""
-    categories: tuple[str, ...] = ()
-    against: str = ""
-    defect: str = ""
-    published: float | None = None
-    source: str = ""
+    def said(self) -> dict[str, Any]:
+        """The measure as a study's file says it: no judge where none judges."""
+        return {key: value for key, value in asdict(self).items() if value != ""}
 
 
 class Section(BaseModel):
@@ -109,22 +88,55 @@ class MeasureSection(Section):
     label_set: f.Text = "official"
     judge: f.Text = ""
 
-    @model_validator(mode="after")
-    def _has_its_judge(self) -> Self:
-        if said := judge_fault(self.measure):
-            raise refused(said, JUDGE_HINT)
-        return self
-
     @property
     def measure(self) -> Measure:
         """The number."""
         return Measure(self.metric, self.cutoff_kind, self.cutoff, self.label_set, self.judge)
 
 
-class HeadlineSection(MeasureSection):
+class _Whole(MeasureSection):
+    @model_validator(mode="after")
+    def _has_its_judge(self) -> Self:
+        if said := judge_fault(self.measure):
+            raise refused(said, JUDGE_HINT)
+        return self
+
+
+class HeadlineSection(_Whole):
     """The number that a report shows first, and that comparisons are of unless they name another."""
 
     judge: f.OfJudges = ""
+
+
+class Comparison(MeasureSection):
+    """Two cells whose difference, a - b, the study asks for; all of them together are its declared family.
+
+    What it does not say of its measure is the headline's.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"required": ["name", "a", "b"]})
+
+    name: f.Text = Field(description="What alone differs, or what the pair is for.")
+    a: f.OfCells
+    b: f.OfCells
+    judge: f.OfJudges = ""
+    corpus: f.OfCorpora = Field("", description="Without it each on which both cells run.")
+    categories: f.Texts = Field((), description="Only questions of these; without it all that are asked.")
+    against: f.OfComparisons = Field("", description="Another comparison, whose difference this one's is set against.")
+    defect: f.Text = Field("", description="What of the published study the pair reproduces or removes.")
+    published: f.Number | None = Field(None, description="The difference as published, in the measure's own unit.")
+    source: f.Text = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_the_headline(cls, said: object, info: ValidationInfo) -> object:
+        return {**info.context["headline"], **said} if isinstance(said, dict) and info.context else said
+
+    @model_validator(mode="after")
+    def _has_two_cells(self) -> Self:
+        if self.a == self.b:
+            raise refused("it is of a cell with itself: two cells are allowed")
+        return self
 
 
 @pydantic_dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
@@ -135,7 +147,7 @@ class Repeats:
     cells: f.SomeCells
 
 
-class _Stated(MeasureSection):
+class _Stated(_Whole):
     cell: f.OfCells
     value: f.Number
     corpus: f.OfCorpora = Field("", description="Without it the study's only one.")
