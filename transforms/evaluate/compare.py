@@ -151,8 +151,10 @@ def _measures(scores: Sequence[pa.Table], metric: str | None) -> list[Measure]:
 def _differences(pair: Pair, scores: Sequence[pa.Table], measures: Sequence[Measure]) -> list[dict[str, Any]]:
     """The differences of one pair of cells, by the same functions as within one run."""
     both = pa.concat_tables(_renamed(*given) for given in zip(scores, pair, ("a", "b"), strict=True))
+    # Not checked as a file's are: a lake may hold scores of a metric that another version had.
     comparisons = [
-        Comparison(name=str(place), a="a", b="b", **measure.said()) for place, measure in enumerate(measures)
+        Comparison.model_construct(name=str(place), a="a", b="b", **measure.said())
+        for place, measure in enumerate(measures)
     ]
     return [
         {"cell_a": pair[0], "cell_b": pair[1], **{name: row[name] for name in _SHOWN}}
