@@ -1,6 +1,7 @@
 """Published numbers beside ours: only where both count the same thing."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from sample_chats import conversation, write_conversations
 
 import memlake.transforms.evaluate.means
 from memlake.flows.ingest import ingest
+from memlake.flows.report import make_report
 from memlake.flows.run.record import Run
 from memlake.flows.run.settings import IngestSettings
 from memlake.flows.study import StudySettings, run_study
@@ -117,6 +119,13 @@ def test_a_run_killed_after_it_had_published_is_still_known_by_what_it_ran(lake:
     assert ([cell.name for cell in study.cells], [corpus.name for corpus in study.corpora]) == (["turns"], ["d"])
     with pytest.raises(NotFoundError, match="the journal does not hold the study that it ran"):
         study_of_run(open_lake(lake), "nobody")
+
+
+def test_a_report_reads_the_study_of_its_run_once(lake: str, monkeypatch):
+    read, loads = [], tomllib.loads
+    monkeypatch.setattr(tomllib, "loads", lambda text: read.append(text) or loads(text))
+    make_report(lake, "latest", None)
+    assert read.count(STUDY) == 1
 
 
 def test_a_cell_of_before_there_were_readers_is_the_one_without_a_reader():
