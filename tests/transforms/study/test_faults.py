@@ -1,6 +1,8 @@
 """All that is wrong with a study's file is said at once, each with its line; and the schema by which editors say it."""
 
 import importlib.util
+import json
+import random
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -76,8 +78,6 @@ def study_schema() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def editor(study_schema: ModuleType) -> jsonschema.Draft4Validator:
-    import json
-
     schema = json.loads(study_schema.SCHEMA.read_text(encoding="utf-8"))
     jsonschema.Draft4Validator.check_schema(schema)
     return jsonschema.Draft4Validator(schema)
@@ -186,3 +186,42 @@ def test_the_schema_for_editors_refuses_what_the_models_refuse(editor, old, new)
     with pytest.raises(UsageError):
         parse_study(wrong, source="s")
     assert list(editor.iter_errors(tomllib.loads(wrong)))
+
+
+def test_a_spoilt_study_is_refused_in_words_and_an_editor_accepts_what_is_read(editor):
+    rng, texts = random.Random(5), [study_path(name).read_text(encoding="utf-8") for name in study_names()]
+    values = (
+        "3",
+        "-1",
+        '""',
+        '"a"',
+        "[]",
+        '["a"]',
+        "[1]",
+        "true",
+        "{}",
+        "0.5",
+        "inf",
+        "[[1]]",
+        "{ a = 1 }",
+        "1979-05-27",
+    )
+    added = ("x = 1", "[x]", "[[cells]]", "[readers.z]", "[[gates]]", "[judges.z]", 'kind = "model"', "[[x]]")
+    refused, read = [], 0
+    for _ in range(300):
+        lines = rng.choice(texts).split("\n")
+        place = rng.randrange(len(lines))
+        key, equals, _ = lines[place].partition("=")
+        spoilt = rng.choice(
+            [[], [key + equals + rng.choice(values)], [lines[place], rng.choice(added)], [key[1:] + equals]]
+        )
+        text = "\n".join([*lines[:place], *spoilt, *lines[place + 1 :]])
+        try:
+            parse_study(text, source="s")
+        except UsageError as error:
+            refused.append(error.message)
+        else:
+            read += 1
+            assert list(editor.iter_errors(tomllib.loads(text))) == []
+    assert all(message.startswith("study='s'") for message in refused)
+    assert min(len(refused), read) > 25
