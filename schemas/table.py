@@ -55,9 +55,10 @@ class Table:
         """Whether older files may lack a column."""
         return any(b"later" in (field.metadata or {}) for field in self.columns)
 
-    def description(self, name: str) -> str:
-        """The sentence that describes one column."""
-        return str(self.schema.field(name).metadata[b"description"].decode())
+    @property
+    def descriptions(self) -> dict[str, str]:
+        """Of each column the sentence that describes it."""
+        return {field.name: field.metadata[b"description"].decode() for field in self.columns}
 
     def empty(self) -> pa.Table:
         """A table of no rows."""

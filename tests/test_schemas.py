@@ -29,7 +29,7 @@ def test_a_key_is_made_of_columns_that_are_never_null(table: Table):
 def test_every_column_is_described_once(table: Table):
     names = [column.name for column in table.columns]
     assert len(set(names)) == len(names)
-    assert [name for name in names if not table.description(name).strip()] == []
+    assert [name for name in names if not table.descriptions[name].strip()] == []
 
 
 @EVERY_TABLE

@@ -1,7 +1,7 @@
 -- What it cost to write and embed all that a cell searches of each conversation that it was asked about.
 -- usd is null where a price is not known, or units were supplied by others at their own cost.
 -- grain: a conversation in a cell
--- reads: cells, contexts, conversations, representations, study_costs_embedding, study_costs_writing
+-- reads: searched, contexts, conversations, representations, study_costs_embedding, study_costs_writing
 -- param: run_id: the run
 with asked as (
     select distinct
@@ -10,16 +10,6 @@ with asked as (
         contexts.conversation_id
     from contexts
     where contexts.run_id = $run_id
-),
-
-searched as (
-    select
-        cells.corpus,
-        cells.cell,
-        cells.embedder,
-        unnest(cells.representations) as representation
-    from cells
-    where cells.run_id = $run_id
 ),
 
 supplied as (
@@ -52,7 +42,7 @@ embedded as (
             searched.corpus = study_costs_embedding.corpus
             and searched.representation = study_costs_embedding.representation
             and searched.embedder = study_costs_embedding.embedder
-    where starts_with(searched.embedder, 'openai:')
+    where searched.run_id = $run_id and starts_with(searched.embedder, 'openai:')
     group by searched.corpus, searched.cell
 ),
 
@@ -76,6 +66,7 @@ written as (
             searched.corpus = study_costs_writing.corpus
             and searched.representation = study_costs_writing.representation
             and asked.conversation_id = study_costs_writing.conversation_id
+    where searched.run_id = $run_id
     group by asked.corpus, asked.cell, asked.conversation_id
 )
 

@@ -1,7 +1,7 @@
 -- Gold turns of questions whose gold answer has no content tokens and was missed: no word tells where it was lost.
 -- wanted: how many there are; stored: how many of them a unit touches; ranks: where each of these first comes.
 -- grain: a question in a cell, under one label set
--- reads: judgements, questions, cells, gold_turns, gold_units, retrievals
+-- reads: judgements, questions, searched, gold_turns, gold_units, retrievals
 -- param: run_id: the run
 with wordless as (
     select distinct
@@ -34,15 +34,6 @@ wanted as (
     group by wordless.cell, wordless.corpus, wordless.question_id, wordless.label_set, gold_turns.ordinal
 ),
 
-searched as (
-    select
-        cells.cell,
-        cells.corpus,
-        unnest(cells.representations) as representation
-    from cells
-    where cells.run_id = $run_id
-),
-
 -- Materialized, so that only the few units of these questions meet the ranked lists.
 stored as materialized (
     select
@@ -65,6 +56,7 @@ stored as materialized (
             wanted.cell = searched.cell
             and wanted.corpus = searched.corpus
             and gold_units.representation = searched.representation
+            and searched.run_id = $run_id
 ),
 
 -- By turn: whether a unit holds it, and the rank at which one first comes.

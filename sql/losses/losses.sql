@@ -2,36 +2,26 @@
 -- Asked after are its content tokens that occur in the conversation: no memory could hold the others. Where it has no
 -- content tokens the gold turns of the question are asked after, and where it has none either, any unit at all.
 -- grain: a judgement that calls an answer wrong
--- reads: judgements, labelled_answers, questions, cells, contexts, unit_tokens, source_tokens, matches, by_turn, unlike
+-- reads: judged_answers, questions, searched, cells, contexts, unit_tokens, source_tokens, matches, by_turn, unlike
 -- param: run_id: the run
 with wrong as (
     select
-        judgements.run_id,
-        judgements.cell,
-        judgements.corpus,
-        judgements.conversation_id,
-        judgements.question_id,
-        judgements.cutoff_kind,
-        judgements.cutoff,
-        judgements.repeat,
-        judgements.judge,
-        judgements.label_set,
-        judgements.judge_repeat,
-        labelled_answers.category,
-        labelled_answers.answerable,
-        coalesce(labelled_answers.abstained, false) as abstained
-    from judgements
-    inner join labelled_answers
-        on
-            judgements.run_id = labelled_answers.run_id
-            and judgements.cell = labelled_answers.cell
-            and judgements.corpus = labelled_answers.corpus
-            and judgements.question_id = labelled_answers.question_id
-            and judgements.cutoff_kind = labelled_answers.cutoff_kind
-            and judgements.cutoff = labelled_answers.cutoff
-            and judgements.repeat = labelled_answers.repeat
-            and judgements.label_set = labelled_answers.label_set
-    where judgements.run_id = $run_id and judgements.correct = false
+        judged_answers.run_id,
+        judged_answers.cell,
+        judged_answers.corpus,
+        judged_answers.conversation_id,
+        judged_answers.question_id,
+        judged_answers.cutoff_kind,
+        judged_answers.cutoff,
+        judged_answers.repeat,
+        judged_answers.judge,
+        judged_answers.label_set,
+        judged_answers.judge_repeat,
+        judged_answers.category,
+        judged_answers.answerable,
+        coalesce(judged_answers.abstained, false) as abstained
+    from judged_answers
+    where judged_answers.run_id = $run_id and judged_answers.correct = false
 ),
 
 answer_words as (
@@ -74,15 +64,6 @@ in_source as (
     group by wanted.corpus, wanted.question_id, wanted.label_set
 ),
 
-searched as (
-    select
-        cells.cell,
-        cells.corpus,
-        unnest(cells.representations) as representation
-    from cells
-    where cells.run_id = $run_id
-),
-
 stored as (
     select
         searched.cell,
@@ -98,6 +79,7 @@ stored as (
             and wanted.token = unit_tokens.token
     inner join searched
         on unit_tokens.corpus = searched.corpus and unit_tokens.representation = searched.representation
+    where searched.run_id = $run_id
     group by searched.cell, wanted.corpus, wanted.question_id, wanted.label_set
 ),
 
@@ -220,25 +202,25 @@ asked_after as (
 -- Judges that call the same answer correct, in any of their repeats; not those whose verdict is on something else.
 approving as (
     select
-        judgements.cell,
-        judgements.corpus,
-        judgements.question_id,
-        judgements.cutoff_kind,
-        judgements.cutoff,
-        judgements.repeat,
-        judgements.label_set,
-        list(distinct judgements.judge) as judges
-    from judgements
-    anti join unlike on judgements.judge = unlike.judge
-    where judgements.run_id = $run_id and judgements.correct
+        judged_answers.cell,
+        judged_answers.corpus,
+        judged_answers.question_id,
+        judged_answers.cutoff_kind,
+        judged_answers.cutoff,
+        judged_answers.repeat,
+        judged_answers.label_set,
+        list(distinct judged_answers.judge) as judges
+    from judged_answers
+    anti join unlike on judged_answers.judge = unlike.judge
+    where judged_answers.run_id = $run_id and judged_answers.correct
     group by
-        judgements.cell,
-        judgements.corpus,
-        judgements.question_id,
-        judgements.cutoff_kind,
-        judgements.cutoff,
-        judgements.repeat,
-        judgements.label_set
+        judged_answers.cell,
+        judged_answers.corpus,
+        judged_answers.question_id,
+        judged_answers.cutoff_kind,
+        judged_answers.cutoff,
+        judged_answers.repeat,
+        judged_answers.label_set
 )
 
 select

@@ -1,27 +1,26 @@
 -- Of the answer's content tokens: which share is, is every one among the content tokens of the context.
 -- grain: a metric of a question in a cell at one cutoff, under one label set
--- reads: contexts, questions
+-- reads: labelled_contexts
 -- param: run_id: the run to score
 with counted as (
     select
-        contexts.run_id,
-        contexts.cell,
-        contexts.corpus,
-        contexts.conversation_id,
-        contexts.question_id,
-        contexts.cutoff_kind,
-        contexts.cutoff,
-        questions.label_set,
-        questions.category,
+        labelled_contexts.run_id,
+        labelled_contexts.cell,
+        labelled_contexts.corpus,
+        labelled_contexts.conversation_id,
+        labelled_contexts.question_id,
+        labelled_contexts.cutoff_kind,
+        labelled_contexts.cutoff,
+        labelled_contexts.label_set,
+        labelled_contexts.category,
         case
-            when not questions.answerable then 'unanswerable'
-            when len(questions.answer_tokens) = 0 then 'no_content_tokens'
+            when not labelled_contexts.answerable then 'unanswerable'
+            when len(labelled_contexts.answer_tokens) = 0 then 'no_content_tokens'
         end as reason,
-        len(questions.answer_tokens) as wanted,
-        tokens_found(questions.answer_tokens, contexts.content_tokens) as found
-    from contexts
-    inner join questions on contexts.corpus = questions.corpus and contexts.question_id = questions.question_id
-    where contexts.run_id = $run_id and contexts.cutoff_kind <> 'candidates'
+        len(labelled_contexts.answer_tokens) as wanted,
+        tokens_found(labelled_contexts.answer_tokens, labelled_contexts.content_tokens) as found
+    from labelled_contexts
+    where labelled_contexts.run_id = $run_id
 )
 
 select

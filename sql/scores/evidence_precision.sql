@@ -1,23 +1,22 @@
 -- Share of a context's source characters that lie in gold turns; only for units whose place in the source is known.
 -- Where a plan shows other text than its units' own, or other pieces than units: null, reason reshaped.
 -- grain: a question in a cell at one cutoff, under one label set
--- reads: contexts, questions, cells, gold_turns, units, provenance, retrievals
+-- reads: labelled_contexts, cells, gold_counts, gold_turns, searched, units, provenance, retrievals
 -- param: run_id: the run to score
 with asked as (
     select
-        contexts.run_id,
-        contexts.cell,
-        contexts.corpus,
-        contexts.conversation_id,
-        contexts.question_id,
-        contexts.cutoff_kind,
-        contexts.cutoff,
-        contexts.units,
-        questions.label_set,
-        questions.category
-    from contexts
-    inner join questions on contexts.corpus = questions.corpus and contexts.question_id = questions.question_id
-    where contexts.run_id = $run_id and contexts.cutoff_kind <> 'candidates'
+        labelled_contexts.run_id,
+        labelled_contexts.cell,
+        labelled_contexts.corpus,
+        labelled_contexts.conversation_id,
+        labelled_contexts.question_id,
+        labelled_contexts.cutoff_kind,
+        labelled_contexts.cutoff,
+        labelled_contexts.units,
+        labelled_contexts.label_set,
+        labelled_contexts.category
+    from labelled_contexts
+    where labelled_contexts.run_id = $run_id
 ),
 
 reshaped as (
@@ -28,14 +27,6 @@ reshaped as (
     where
         cells.run_id = $run_id
         and (shows_other_text(cells.plan) or shows_other_pieces(cells.plan))
-),
-
-gold as (
-    select distinct
-        gold_turns.corpus,
-        gold_turns.question_id,
-        gold_turns.label_set
-    from gold_turns
 ),
 
 -- A number for each ranked list: joins and sums over every rank then carry two numbers instead of three names.
@@ -66,15 +57,6 @@ steps as (
     ) as lengths
 ),
 
-searched as (
-    select
-        cells.cell,
-        cells.corpus,
-        unnest(cells.representations) as representation
-    from cells
-    where cells.run_id = $run_id
-),
-
 sources as (
     select
         provenance.corpus,
@@ -84,7 +66,10 @@ sources as (
         count(*) - count(provenance.char_start) as unplaced
     from provenance
     semi join searched
-        on provenance.corpus = searched.corpus and provenance.representation = searched.representation
+        on
+            provenance.corpus = searched.corpus
+            and provenance.representation = searched.representation
+            and searched.run_id = $run_id
     group by provenance.corpus, provenance.representation, provenance.unit_id
 ),
 
@@ -148,7 +133,7 @@ without_places as (
             units.corpus = provenance.corpus
             and units.representation = provenance.representation
             and units.unit_id = provenance.unit_id
-    where provenance.char_start is null
+    where searched.run_id = $run_id and provenance.char_start is null
 ),
 
 gold_pieces as (
@@ -228,17 +213,17 @@ reasoned as (
         running.characters as all_characters,
         coalesce(shown.characters, 0) as gold_characters,
         case
-            when gold.question_id is null then 'no_valid_evidence'
+            when gold_counts.question_id is null then 'no_valid_evidence'
             when reshaped.cell is not null then 'reshaped'
             when asked.units > 0 and running.unplaced > 0 then 'no_offsets'
             when asked.units = 0 and without_places.cell is not null then 'no_offsets'
         end as reason
     from asked
-    left join gold
+    left join gold_counts
         on
-            asked.corpus = gold.corpus
-            and asked.question_id = gold.question_id
-            and asked.label_set = gold.label_set
+            asked.corpus = gold_counts.corpus
+            and asked.question_id = gold_counts.question_id
+            and asked.label_set = gold_counts.label_set
     inner join lists
         on asked.cell = lists.cell and asked.corpus = lists.corpus and asked.question_id = lists.question_id
     left join reshaped on asked.cell = reshaped.cell and asked.corpus = reshaped.corpus

@@ -1,23 +1,22 @@
 -- Of a question's gold turns: is one, is every one, which share is among the turns of the context's units.
 -- Where a plan shows another text of a unit than its own, its turns may not be shown: null, reason reshaped.
 -- grain: a metric of a question in a cell at one cutoff, under one label set
--- reads: contexts, questions, cells, gold_turns, gold_ranks
+-- reads: labelled_contexts, cells, gold_counts, gold_ranks
 -- param: run_id: the run to score
 with asked as (
     select
-        contexts.run_id,
-        contexts.cell,
-        contexts.corpus,
-        contexts.conversation_id,
-        contexts.question_id,
-        contexts.cutoff_kind,
-        contexts.cutoff,
-        contexts.units,
-        questions.label_set,
-        questions.category
-    from contexts
-    inner join questions on contexts.corpus = questions.corpus and contexts.question_id = questions.question_id
-    where contexts.run_id = $run_id and contexts.cutoff_kind <> 'candidates'
+        labelled_contexts.run_id,
+        labelled_contexts.cell,
+        labelled_contexts.corpus,
+        labelled_contexts.conversation_id,
+        labelled_contexts.question_id,
+        labelled_contexts.cutoff_kind,
+        labelled_contexts.cutoff,
+        labelled_contexts.units,
+        labelled_contexts.label_set,
+        labelled_contexts.category
+    from labelled_contexts
+    where labelled_contexts.run_id = $run_id
 ),
 
 reshaped as (
@@ -26,16 +25,6 @@ reshaped as (
         cells.corpus
     from cells
     where cells.run_id = $run_id and shows_other_text(cells.plan)
-),
-
-gold as (
-    select
-        gold_turns.corpus,
-        gold_turns.question_id,
-        gold_turns.label_set,
-        count(*) as turns
-    from gold_turns
-    group by gold_turns.corpus, gold_turns.question_id, gold_turns.label_set
 ),
 
 -- The rank at which a gold turn first comes: a context shows it when it is at least that long.
@@ -84,18 +73,18 @@ counted as (
         asked.cutoff,
         asked.label_set,
         asked.category,
-        gold.turns as gold,
+        gold_counts.turns as gold,
         coalesce(shown.turns, 0) as shown,
         case
-            when gold.turns is null then 'no_valid_evidence'
+            when gold_counts.turns is null then 'no_valid_evidence'
             when reshaped.cell is not null then 'reshaped'
         end as reason
     from asked
-    left join gold
+    left join gold_counts
         on
-            asked.corpus = gold.corpus
-            and asked.question_id = gold.question_id
-            and asked.label_set = gold.label_set
+            asked.corpus = gold_counts.corpus
+            and asked.question_id = gold_counts.question_id
+            and asked.label_set = gold_counts.label_set
     left join reshaped on asked.cell = reshaped.cell and asked.corpus = reshaped.corpus
     left join shown
         on

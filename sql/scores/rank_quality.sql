@@ -1,40 +1,22 @@
 -- mrr: 1 / rank of the first unit that touches a gold turn; ndcg: gain 1 for each such unit, ideal = all of them first.
 -- Both are of the context's units: a context that holds fewer than k, or none, has no relevant unit beyond them.
 -- grain: a metric of a question in a cell at one k, under one label set
--- reads: contexts, questions, cells, gold_turns, gold_units, gold_ranks
+-- reads: labelled_contexts, searched, gold_counts, gold_units, gold_ranks
 -- param: run_id: the run to score
 with asked as (
     select
-        contexts.run_id,
-        contexts.cell,
-        contexts.corpus,
-        contexts.conversation_id,
-        contexts.question_id,
-        contexts.cutoff_kind,
-        contexts.cutoff,
-        contexts.units,
-        questions.label_set,
-        questions.category
-    from contexts
-    inner join questions on contexts.corpus = questions.corpus and contexts.question_id = questions.question_id
-    where contexts.run_id = $run_id and contexts.cutoff_kind = 'k'
-),
-
-gold as (
-    select distinct
-        gold_turns.corpus,
-        gold_turns.question_id,
-        gold_turns.label_set
-    from gold_turns
-),
-
-searched as (
-    select
-        cells.cell,
-        cells.corpus,
-        unnest(cells.representations) as representation
-    from cells
-    where cells.run_id = $run_id
+        labelled_contexts.run_id,
+        labelled_contexts.cell,
+        labelled_contexts.corpus,
+        labelled_contexts.conversation_id,
+        labelled_contexts.question_id,
+        labelled_contexts.cutoff_kind,
+        labelled_contexts.cutoff,
+        labelled_contexts.units,
+        labelled_contexts.label_set,
+        labelled_contexts.category
+    from labelled_contexts
+    where labelled_contexts.run_id = $run_id and labelled_contexts.cutoff_kind = 'k'
 ),
 
 relevant as (
@@ -47,6 +29,7 @@ relevant as (
     from gold_units
     inner join searched
         on gold_units.corpus = searched.corpus and gold_units.representation = searched.representation
+    where searched.run_id = $run_id
     group by searched.cell, gold_units.corpus, gold_units.question_id, gold_units.label_set
 ),
 
@@ -96,18 +79,18 @@ select
     asked.category,
     '' as judge,
     case
-        when gold.question_id is null then null
+        when gold_counts.question_id is null then null
         when gains.gain is null then 0.0
         when metrics.metric = 'mrr' then gains.reciprocal_rank
         else gains.gain / ideal_gain(least(asked.cutoff, relevant.units))
     end as value,
-    case when gold.question_id is null then 'no_valid_evidence' end as reason
+    case when gold_counts.question_id is null then 'no_valid_evidence' end as reason
 from asked
-left join gold
+left join gold_counts
     on
-        asked.corpus = gold.corpus
-        and asked.question_id = gold.question_id
-        and asked.label_set = gold.label_set
+        asked.corpus = gold_counts.corpus
+        and asked.question_id = gold_counts.question_id
+        and asked.label_set = gold_counts.label_set
 left join relevant
     on
         asked.cell = relevant.cell

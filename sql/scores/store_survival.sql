@@ -1,17 +1,8 @@
 -- What a cell's representations kept at all: the answer's content tokens among those of every unit of its conversation.
 -- grain: a metric of a question in a cell, under one label set
--- reads: contexts, questions, cells, unit_tokens
+-- reads: contexts, questions, searched, unit_tokens
 -- param: run_id: the run to score
-with searched as (
-    select
-        cells.cell,
-        cells.corpus,
-        unnest(cells.representations) as representation
-    from cells
-    where cells.run_id = $run_id
-),
-
-asked as (
+with asked as (
     select distinct
         contexts.run_id,
         contexts.cell,
@@ -72,6 +63,7 @@ found as (
         count(distinct kept.token) as tokens
     from kept
     inner join searched on kept.corpus = searched.corpus and kept.representation = searched.representation
+    where searched.run_id = $run_id
     group by searched.cell, kept.corpus, kept.question_id, kept.label_set
 ),
 

@@ -82,14 +82,13 @@ def _blank(field) -> str:
 def prepare(side: str, size: str, folder: Path, k: int) -> tuple[Callable[[], object], Callable[[object], dict]]:
     """What is timed: each file of sql/scores on its own, or all of it as a study does."""
     from memlake.transforms.base.sql import sql_files
+    from memlake.transforms.lake.query.connect import add_analysis
 
     connection = duckdb.connect()
     tables = {file.stem: pq.read_table(file) for file in folder.glob("*.parquet")}
     for table in ALL:
         connection.register(table.name, tables.get(table.name, table.empty()))
-    for group in ("macros", "views"):
-        for file in sql_files(group):
-            connection.execute(file.text)
+    add_analysis(connection)
     if side == "evaluate":
         from memlake.transforms.score.scores import evaluate
 

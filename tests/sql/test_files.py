@@ -9,12 +9,12 @@ from small_tables import connection_of
 from memlake.schemas import TABLES
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.base.sql import sql_file, sql_files
+from memlake.transforms.report.data.browser_rows import BROWSED, BROWSED_CELLS
 from memlake.transforms.retrieve.store.store import UNIT_TOKENS
-from memlake.transforms.score.losses import BY_TURN, UNLIKE
-from memlake.transforms.score.matching import MATCHES
+from memlake.transforms.score.losses import BY_TURN, MATCHES, UNLIKE
 from memlake.transforms.score.source_tokens import SOURCE_TOKENS
 
-FOLDERS = ("macros", "views", "scores", "losses", "costs", "audits", "reports")
+FOLDERS = ("macros", "views", "scores", "losses", "costs", "audits", "reports", "browser")
 FILES = [(folder, file) for folder in FOLDERS for file in sql_files(folder)]
 REGISTERED = {
     "unit_tokens": UNIT_TOKENS.empty_table(),
@@ -23,8 +23,17 @@ REGISTERED = {
     "by_turn": BY_TURN.empty_table(),
     "unlike": UNLIKE.empty_table(),
     "text_scores": TABLES["scores"].empty(),
+    "browsed": BROWSED.empty_table(),
+    "browsed_cells": BROWSED_CELLS.empty_table(),
 }
-KNOWN = {*TABLES, *(file.name for file in sql_files("views")), *REGISTERED, "audited", "vectors", "nothing"}
+KNOWN = {
+    *TABLES,
+    *(file.name for folder in ("views", "browser") for file in sql_files(folder)),
+    *REGISTERED,
+    "audited",
+    "vectors",
+    "nothing",
+}
 NAMES = [f"{folder}/{file.name}" for folder, file in FILES]
 
 
@@ -39,7 +48,7 @@ def test_a_header_says_purpose_grain_and_what_is_read(folder, file):
 @pytest.mark.parametrize(("folder", "file"), FILES, ids=NAMES)
 def test_a_header_names_exactly_the_relations_that_the_query_reads(folder, file):
     body = re.sub(r"--.*", "", file.text)
-    joined = set(re.findall(r"\b(?:from|join)\s+([a-z_]+)", body))
+    joined = set(re.findall(r"\b(?:from|join|pivot)\s+([a-z_]+)", body))
     inner = set(re.findall(r"\b([a-z_]+) as (?:materialized )?\(", body))
     assert (joined - inner or {"nothing"}) == set(file.reads)
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from memlake.schemas import ALL, TABLES
 from memlake.schemas.table import Table
-from memlake.transforms.base.sql import sql_files
+from memlake.transforms.lake.query.connect import add_analysis
 
 CONVERSATION = {"corpus": "c", "conversation_id": "v"}
 
@@ -27,9 +27,7 @@ def connection_of(**tables: pa.Table) -> duckdb.DuckDBPyConnection:
         connection.register(table.name, tables.get(table.name, table.empty()))
     for name in tables.keys() - TABLES.keys():
         connection.register(name, tables[name])
-    for folder in ("macros", "views"):
-        for file in sql_files(folder):
-            connection.execute(file.text)
+    add_analysis(connection)
     return connection
 
 

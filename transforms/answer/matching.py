@@ -1,28 +1,21 @@
 """Verdicts without a model: every word of the gold answer is there, or the answer is the gold answer."""
 
-import re
-import string
 from collections.abc import Iterable, Sequence
 
 from memlake.transforms.answer.abstained import abstains
 from memlake.transforms.text.content_tokens import Language, content_tokens_of
-
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
+from memlake.transforms.text.squad import squad_normalised
 
 Verdict = tuple[bool | None, str | None]
 
 
-class Tokens:
+class Tokens(dict[str, frozenset[str]]):
     """Distinct content tokens of texts, worked out once for all of them."""
 
     def __init__(self, texts: Iterable[str], language: Language) -> None:
         distinct = list(dict.fromkeys(texts))
         lists = content_tokens_of(distinct, language=language, distinct=True).to_pylist()
-        self._of = dict(zip(distinct, map(frozenset, lists), strict=True))
-
-    def __getitem__(self, text: str) -> frozenset[str]:
-        return self._of[text]
+        super().__init__(zip(distinct, map(frozenset, lists), strict=True))
 
 
 def matches(said: str, golds: Sequence[str], tokens: Tokens) -> Verdict:
@@ -35,15 +28,10 @@ def matches(said: str, golds: Sequence[str], tokens: Tokens) -> Verdict:
 
 def is_exactly(said: str, golds: Sequence[str]) -> Verdict:
     """Whether what was said is an accepted answer, as SQuAD's evaluation compares them; or None and why not."""
-    wanted = {normalised(gold) for gold in golds} - {""}
+    wanted = {squad_normalised(gold) for gold in golds} - {""}
     if not wanted:
         return None, "no_content_tokens"
-    return normalised(said) in wanted, None
-
-
-def normalised(text: str) -> str:
-    """Lower case, without ASCII punctuation, articles and needless white space: SQuAD's normalize_answer."""
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+    return squad_normalised(said) in wanted, None
 
 
 def _dodges(said: str, golds: Sequence[str]) -> bool:

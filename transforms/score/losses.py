@@ -6,11 +6,11 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memlake.schemas import LOSSES
-from memlake.schemas.table import INT, STRING
+from memlake.schemas import ANSWERS, LOSSES
+from memlake.schemas.table import BOOL, INT, STRING
+from memlake.transforms.answer.matching import Tokens, matches
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.base.sql import sql_file
-from memlake.transforms.score.matching import matches_of
 from memlake.transforms.score.registered import registered
 from memlake.transforms.text.content_tokens import Language
 
@@ -24,6 +24,20 @@ BY_TURN = pa.schema(
     ]
 )
 
+MATCHES = pa.schema(
+    [
+        *(pa.field(name, ANSWERS.schema.field(name).type, nullable=False) for name in ANSWERS.key),
+        pa.field("label_set", STRING, nullable=False),
+        pa.field("matched", BOOL),
+    ]
+)
+
+_ASKED = """
+select run_id, cell, corpus, question_id, cutoff_kind, cutoff, repeat, label_set, chose_nothing, abstained, answerable,
+    accepted, case when abstained then text else said end as said
+from labelled_answers
+where run_id = $run_id and text is not null
+"""
 _NO_SOURCE = """
 select judgements.corpus, judgements.conversation_id
 from judgements
@@ -88,3 +102,32 @@ def losses_of(
             hint="memlake study run STUDY",
         )
     return made.cast(LOSSES.schema).sort_by([(name, "ascending") for name in LOSSES.key])
+
+
+def matches_of(connection: duckdb.DuckDBPyConnection, run_id: str, languages: Mapping[str, Language]) -> pa.Table:
+    """MATCHES, the deterministic check of an answer as the judge `match` makes it: whether each answer of a run holds an accepted one, under every label set of its question.
+
+    Where there is no answer to be found, an answer matches that says so; where there is one, such an answer never does. An
+    answer that chooses an option is the option's text, unless it abstains. Null where no accepted answer has a token, or no
+    option is chosen.
+
+    Args:
+        languages: by corpus, how its text is stemmed.
+    """
+    rows = connection.sql(_ASKED, params={"run_id": run_id}).to_arrow_table()
+    names = ("corpus", "said", "chose_nothing", "abstained", "answerable", "accepted")
+    asked = list(zip(*(rows[name].to_pylist() for name in names), strict=True))
+    texts: dict[Language, set[str]] = {}
+    for corpus, said, _, _, _, accepted in asked:
+        texts.setdefault(languages[corpus], set()).update((said, *accepted))
+    tokens = {language: Tokens(sorted(found), language) for language, found in texts.items()}
+    matched: list[bool | None] = []
+    for corpus, said, chose_nothing, abstained, answerable, accepted in asked:
+        if chose_nothing:
+            matched.append(None)
+        elif not answerable:
+            matched.append(abstained)
+        else:
+            matched.append(matches(said, accepted, tokens[languages[corpus]])[0])
+    kept = rows.select([*ANSWERS.key, "label_set"])
+    return kept.append_column("matched", pa.array(matched, BOOL)).cast(MATCHES)

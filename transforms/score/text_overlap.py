@@ -1,7 +1,5 @@
 """Exact match, BLEU and ROUGE-L of an answer against one gold answer, each as its library defines it."""
 
-import re
-import string
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
@@ -9,21 +7,14 @@ from typing import Any
 from rapidfuzz.distance import LCSseq
 
 from memlake.transforms.text.content_tokens import Language
+from memlake.transforms.text.squad import squad_normalised
 
-_ARTICLE = re.compile(r"\b(a|an|the)\b")
-_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _KEPT_TEXTS = 65_536
 
 
 def exact_match(said: str, gold: str) -> float:
     """1 when both are equal once normalised as SQuAD's evaluation does, else 0."""
-    return float(_squad(said) == _squad(gold))
-
-
-@lru_cache(_KEPT_TEXTS)
-def _squad(text: str) -> str:
-    """Lower-case, without ASCII punctuation, without the words a, an, the, single blanks."""
-    return " ".join(_ARTICLE.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
+    return float(squad_normalised(said) == squad_normalised(gold))
 
 
 class Bleu:

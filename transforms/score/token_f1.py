@@ -9,6 +9,7 @@ import string
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
+from importlib.metadata import version
 
 import regex
 
@@ -22,10 +23,16 @@ _KEPT_TEXTS = 65_536
 
 
 class TokenF1:
-    """Scores of answers against one gold answer each; every word is stemmed once, every text taken apart once."""
+    """Scores of answers against one gold answer each; every word is stemmed once, every text taken apart once.
+
+    Attributes:
+        signature: what decides the value: normalisation, stemmer and its version.
+    """
 
     def __init__(self, language: Language = "english") -> None:
         self._stem = _porter() if language == "english" else str
+        stemmer = f"nltk-porter|version:{version('nltk')}" if language == "english" else "none"
+        self.signature = f"locomo|stem:{stemmer}"
         self._stems: dict[str, str] = {}
         # Gold answers and their parts come again with every cell and budget.
         self._bag = lru_cache(_KEPT_TEXTS)(self._taken_apart)
@@ -47,7 +54,7 @@ class TokenF1:
         """
         if category == "1":
             parts, golds = said.split(","), gold.split(",")
-            return sum(max(self.plain(part, one) for part in parts) for one in golds) / len(golds)
+            return sum(max(self.plain(part, gold_part) for part in parts) for gold_part in golds) / len(golds)
         if category == "3":
             return self.plain(said, gold.split(";")[0])
         return self.plain(said, gold) if category in ("2", "4") else None
@@ -66,15 +73,6 @@ def says_unanswerable(said: str) -> float:
     """LoCoMo's rule for category 5: 1 when the answer holds one of two phrases, else 0."""
     lowered = said.lower()
     return float(any(phrase in lowered for phrase in _ABSTENTIONS))
-
-
-def signature(language: Language) -> str:
-    """What decides the value, as text: normalisation, stemmer and its version."""
-    if language != "english":
-        return "locomo|stem:none"
-    from importlib.metadata import version
-
-    return f"locomo|stem:nltk-porter|version:{version('nltk')}"
 
 
 def _porter() -> Callable[[str], str]:

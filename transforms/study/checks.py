@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memlake.schemas.metrics import OF_ANSWERS, OF_CONTEXTS, OF_VERDICTS
+from memlake.schemas.metrics import METRICS
 from memlake.transforms.study.faults import Fault
 from memlake.transforms.study.lines import Path
 from memlake.transforms.study.study import JUDGE_HINT, Measure, Study, judge_fault
@@ -68,11 +68,11 @@ def study_faults(study: Study) -> Iterator[Fault]:
 
 
 def _at_no_cutoff(study: Study, path: Path, what: str, measure: Measure, name: str) -> Iterator[Fault]:
-    cell = study.cell(name)
+    cell, card = study.cell(name), METRICS[measure.metric]
     there: list[tuple[str, int]] = [("none", 0)]
-    if measure.metric in (*OF_ANSWERS, *OF_VERDICTS):
+    if card.is_of_readers:
         there = [*study.answered(cell).pairs()]
-    elif measure.metric in OF_CONTEXTS:
+    elif card.of == "context":
         there = [*study.cutoffs_of(cell).pairs()]
     if (measure.cutoff_kind, measure.cutoff) not in there:
         has = ", ".join(f"{cutoff} {kind}" for kind, cutoff in there) or "no reader"

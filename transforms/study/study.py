@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validat
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 from pydantic_core import PydanticCustomError
 
-from memlake.schemas.metrics import OF_VERDICTS
+from memlake.schemas.metrics import METRICS
 from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.retrieve.plan import Plan
@@ -176,7 +176,7 @@ class Gate(_Stated):
 
 def judge_fault(measure: Measure) -> str:
     """What is wrong with a measure's judge, '' for nothing: a verdict has one, other metrics have none."""
-    if (measure.metric in OF_VERDICTS) == bool(measure.judge):
+    if (METRICS[measure.metric].of == "verdict") == bool(measure.judge):
         return ""
     needs = "has no judge" if measure.judge else "needs a judge"
     return f"judge={measure.judge!r}: metric={measure.metric!r} {needs}"

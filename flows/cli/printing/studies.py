@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memlake.flows.cli.printing import output, table
+from memlake.schemas.metrics import METRICS
 
 if TYPE_CHECKING:
     from memlake.transforms.evaluate.means import Mean, Means
 
 # The headline first: recall of a summary is generous by construction, survival is not.
 TITLES = {
-    "judge_accuracy": "Answers that a judge calls correct",
-    "token_f1": "Words that answer and gold answer share (F1)",
-    "multiple_choice_accuracy": "Choices that are the right one",
-    "answer_survival_all": "Answers of which every word is in the context",
-    "evidence_recall_fraction": "Gold turns that the context touches",
-    "store_survival_all": "Answers of which every word is still in the store",
+    card.name: card.title
+    for card in sorted(METRICS.values(), key=lambda card: card.table or 0)
+    if card.table is not None
 }
 _PLACE = ("corpus", "cell", "metric", "judge", "label_set", "cutoff_kind", "cutoff")
 _DIFFERENCE = (

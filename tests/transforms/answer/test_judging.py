@@ -11,7 +11,6 @@ from answer_tables import Says, answers, blocks, question, questions
 from memlake.schemas import JUDGEMENTS
 from memlake.transforms.answer.forms import judge_prompts
 from memlake.transforms.answer.judging import judge_answers, judge_requests
-from memlake.transforms.answer.matching import normalised
 from memlake.transforms.answer.spec import JUDGES, JudgeSpec
 from memlake.transforms.llm.prompting import prompt
 from memlake.transforms.llm.protocol.model import ModelStoppedError, Request
@@ -73,13 +72,6 @@ def test_no_information_is_not_the_answer_no() -> None:
     assert verdict(MATCH, NOTHING, question(0, answer="No")) is False
     assert verdict(MATCH, "No, she did not", question(0, answer="No")) is True
     assert verdict(MATCH, "It is not mentioned", question(0, answer="not mentioned")) is True
-
-
-@pytest.mark.parametrize(
-    ("text", "plain"), [("The  Cat, a dog!", "cat dog"), ("A.B. an Ox", "ab ox"), ("the", ""), ("theatre", "theatre")]
-)
-def test_exact_compares_as_squad_does(text: str, plain: str) -> None:
-    assert normalised(text) == plain
 
 
 def test_exact_has_no_verdict_where_the_gold_answer_is_nothing() -> None:

@@ -63,7 +63,7 @@ def test_every_table_is_a_view_with_its_descriptions(shards):
             found = connection.execute(
                 "select column_name, comment from duckdb_columns() where table_name = $name", {"name": table.name}
             ).fetchall()
-            assert dict(found) == {name: table.description(name) for name in table.schema.names}
+            assert dict(found) == table.descriptions
         assert count(connection, "duckdb_extensions() where loaded and install_mode <> 'STATICALLY_LINKED'") == 0
 
 

@@ -5,7 +5,7 @@ from answered_runs import question, run_tables, said
 from small_tables import connection_of
 
 from memlake.schemas import CELLS, SCORES
-from memlake.transforms.score.answer_metrics import METRICS, answer_scores
+from memlake.transforms.score.answer_metrics import TEXT_METRICS, answer_scores
 
 
 def scored(tables, language="english"):
@@ -19,7 +19,7 @@ def scored(tables, language="english"):
 
 
 def of(name, found):
-    return [found[name, metric] for metric in METRICS]
+    return [found[name, metric] for metric in TEXT_METRICS]
 
 
 def test_a_right_answer_scores_full_in_every_metric():

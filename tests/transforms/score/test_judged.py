@@ -6,7 +6,7 @@ from small_tables import connection_of
 
 from memlake.schemas import SCORES
 from memlake.transforms.base.sql import sql_file
-from memlake.transforms.score.answer_metrics import METRICS, answer_scores
+from memlake.transforms.score.answer_metrics import TEXT_METRICS, answer_scores
 from memlake.transforms.score.scores import evaluate
 
 FILES = {
@@ -211,7 +211,7 @@ def test_evaluate_brings_every_family_and_its_signatures_together():
     assert not names & {"unit_tokens", "text_scores", "source_tokens", "matches"}
     assert made.scores.schema == SCORES.schema
     assert len(made.scores.group_by(list(SCORES.key)).aggregate([])) == len(made.scores)
-    assert {row["metric"] for row in made.scores.to_pylist()} == {*METRICS, *FILES}
+    assert {row["metric"] for row in made.scores.to_pylist()} == {*TEXT_METRICS, *FILES}
     assert [row["loss"] for row in made.losses.to_pylist()] == ["not_stored"]
     assert "bleu" in made.signatures
 

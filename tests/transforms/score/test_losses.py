@@ -13,8 +13,7 @@ from memlake.transforms.answer.abstained import abstains
 from memlake.transforms.answer.judging import judge_answers
 from memlake.transforms.answer.spec import JudgeSpec
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.score.losses import losses_of
-from memlake.transforms.score.matching import matches_of
+from memlake.transforms.score.losses import losses_of, matches_of
 
 ALL = ("red", "car")
 

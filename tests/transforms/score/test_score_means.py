@@ -1,12 +1,8 @@
 """Means of scores: a question counts once however often it was answered, and corpora are kept apart."""
 
-import re
-
 from small_tables import connection_of, rows_of
 
 from memlake.schemas import SCORES
-from memlake.transforms.base.sql import sql_files
-from memlake.transforms.score.answer_metrics import METRICS
 
 
 def score(question, value, **more):
@@ -56,11 +52,3 @@ def test_metrics_of_an_answer_stand_side_by_side_for_each_repeat_and_judge():
     assert (found[0, ""]["token_f1"], found[0, ""]["bleu"], found[0, ""]["judge_accuracy"]) == (0.5, 40.0, None)
     assert (found[1, ""]["token_f1"], found[1, ""]["bleu"]) == (0.0, None)
     assert found[0, "strict"]["judge_accuracy"] == 1.0
-
-
-def test_every_metric_that_is_scored_has_a_column_in_question_scores():
-    text = "\n".join(file.text for file in sql_files("scores"))
-    named = {*re.findall(r"'(\w+)' as metric,", text), *re.findall(r"\('(\w+)'\)", text), *METRICS}
-    assert len(named) > 15
-    with connection_of() as connection:
-        assert named <= set(connection.sql("from question_scores").columns)

@@ -2,13 +2,14 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
 from memlake.schemas import ALL
+from memlake.schemas.metrics import METRICS, metric_comments
 from memlake.schemas.table import Table
 from memlake.transforms.base.sql import sql_files
 from memlake.transforms.lake.storage.lake import Lake
@@ -65,10 +66,17 @@ def connect_snapshot(
         comment_on(connection, table)
     for name in snapshot.lance_tables():
         connection.register(name, snapshot.lance_table(name))
+    add_analysis(connection)
+    return connection
+
+
+def add_analysis(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the macros and views of sql/ over the tables, and the type `metric_name` of question_scores' columns."""
+    connection.execute(f"create type metric_name as enum ({', '.join(map(_text, METRICS))})")
     for folder in ("macros", "views"):
         for file in sql_files(folder):
             connection.execute(file.text)
-    return connection
+    _comment_columns(connection, "question_scores", metric_comments())
 
 
 def bare_connection(
@@ -103,9 +111,12 @@ def create_view(connection: duckdb.DuckDBPyConnection, table: Table, files: Sequ
 def comment_on(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     """Put a table's descriptions on its view."""
     connection.execute(f"comment on view {_name(table.name)} is {_text(f'one row is {table.grain}')}")
-    for column in table.schema.names:
-        about = _text(table.description(column))
-        connection.execute(f"comment on column {_name(table.name)}.{_name(column)} is {about}")
+    _comment_columns(connection, table.name, table.descriptions)
+
+
+def _comment_columns(connection: duckdb.DuckDBPyConnection, view: str, comments: Mapping[str, str]) -> None:
+    said = (f"comment on column {_name(view)}.{_name(name)} is {_text(text)}" for name, text in comments.items())
+    connection.execute("; ".join(said))
 
 
 def _select(table: Table, files: Sequence[Path]) -> str:

@@ -11,17 +11,22 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from memlake.transforms.report.data.browser_rows import BrowserRows, asked_of, browser_rows
+from memlake.transforms.answer.matching import Tokens
+from memlake.transforms.report.data.browser_rows import ASKED, browser_rows
 from memlake.transforms.report.data.cells import CellCard
 from memlake.transforms.report.data.document import Browser, Row
 from memlake.transforms.report.data.numbers import at_of
-from memlake.transforms.report.data.words import Word, ranges_without, token_sets, words_of
+from memlake.transforms.report.data.words import Word, ranges_without, words_of
 from memlake.transforms.study.study import Study
 from memlake.transforms.text.content_tokens import Language
 
 Key = tuple[str, str]
+_UNIT = ("corpus", "representation", "unit_id")
+_TURN = ("corpus", "conversation_id", "ordinal")
+_ANSWER = ("corpus", "question_id", "cell", "cutoff_kind", "cutoff", "repeat")
+# What a page says of a cell.
+_OF_CELLS = ("cell", "representations", "reader", "control", "swapped", "cutoff_kind", "cutoff")
 
 
 def browser(
@@ -42,46 +47,29 @@ def browser(
         forgotten: by corpus, conversations whose text must not be shown, whatever snapshot holds it.
         questions: keep so many, those on which cells differ first; None keeps all.
     """
-    asked = asked_of(connection, run_id)
-    gone = pa.array(
-        [
-            conversation in forgotten.get(corpus, frozenset())
-            for corpus, conversation in zip(
-                asked["corpus"].to_pylist(), asked["conversation_id"].to_pylist(), strict=True
-            )
-        ],
-        pa.bool_(),
-    )
-    allowed = asked.filter(pc.invert(gone))
+    asked = connection.sql(ASKED, params={"run_id": run_id}).to_arrow_table()
+    places = zip(asked["corpus"].to_pylist(), asked["conversation_id"].to_pylist(), strict=True)
+    allowed = asked.filter(pa.array([name not in forgotten.get(corpus, ()) for corpus, name in places], pa.bool_()))
     rows = browser_rows(connection, source, run_id, cards, allowed, study.headline)
+    first = {card.cell: card for card in reversed(cards)}
     names = list(dict.fromkeys(card.cell for card in cards))
     book = _Book(study, cards, names, rows)
-    made = [book.question(row) for row in rows.questions]
+    made = [book.question(row) for row in book.questions]
     kept = _most_telling(made, questions)
-    conversations = book.conversations(rows.questions, made, kept)
     return Browser(
         questions=allowed.num_rows,
         kept=len(kept),
         forgotten=asked.num_rows - allowed.num_rows,
         at=at_of(study.headline),
-        cells=[_cell(name, cards) for name in names],
-        representations=book.representations,
+        cells=[{name: _plain(getattr(first[cell], name)) for name in _OF_CELLS} for cell in names],
+        representations=list(book.representations),
         metrics=book.metrics,
-        conversations=conversations,
+        conversations=book.conversations(made, kept),
     )
 
 
-def _cell(name: str, cards: Sequence[CellCard]) -> Row:
-    card = next(card for card in cards if card.cell == name)
-    return {
-        "cell": name,
-        "representations": list(card.representations),
-        "reader": card.reader,
-        "control": card.control,
-        "swapped": card.swapped,
-        "cutoff_kind": card.cutoff_kind,
-        "cutoff": card.cutoff,
-    }
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _most_telling(made: Sequence[Row], most: int | None) -> list[int]:
@@ -96,50 +84,57 @@ def _most_telling(made: Sequence[Row], most: int | None) -> list[int]:
     return sorted(sorted(range(len(made)), key=weight)[:most])
 
 
+class _Places(dict[Any, int]):
+    """Of each thing its place in the order in which they are first asked for."""
+
+    def __missing__(self, thing: Any) -> int:
+        return self.setdefault(thing, len(self))
+
+
 @dataclass
 class _Texts:
-    """The units and context lines of one conversation, each once, in the order in which they are first asked for."""
+    """What the questions of a conversation need: units as (representation, unit_id), context lines, turns' ordinals."""
 
-    units: dict[tuple[str, str], int] = field(default_factory=dict)
-    lines: dict[str, int] = field(default_factory=dict)
-    turns: dict[int, int] = field(default_factory=dict)
-
-    def unit(self, representation: str, unit_id: str) -> int:
-        return self.units.setdefault((representation, unit_id), len(self.units))
-
-    def line(self, text: str) -> int:
-        return self.lines.setdefault(text, len(self.lines))
-
-    def turn(self, ordinal: int) -> int:
-        return self.turns.setdefault(ordinal, len(self.turns))
+    units: _Places = field(default_factory=_Places)
+    lines: _Places = field(default_factory=_Places)
+    turns: _Places = field(default_factory=_Places)
 
 
 class _Book:
     """The rows by what they are of."""
 
-    def __init__(self, study: Study, cards: Sequence[CellCard], names: Sequence[str], rows: BrowserRows) -> None:
+    def __init__(
+        self, study: Study, cards: Sequence[CellCard], names: Sequence[str], rows: Mapping[str, list[Row]]
+    ) -> None:
+        def grouped(table: str, *keys: str) -> dict[tuple[Any, ...], list[Row]]:
+            return _grouped(rows[f"browsed_{table}"], keys)
+
+        by_cell = ("corpus", "question_id", "cell")
         self.headline = study.headline
         self.language: dict[str, Language] = {corpus.name: corpus.language for corpus in study.corpora}
         self.place = {name: place for place, name in enumerate(names)}
         self.card = {(card.cell, card.corpus): card for card in cards}
-        self.representations = list(dict.fromkeys(name for card in cards for name in card.representations))
-        self.metrics = sorted({row["metric"] for row in rows.scores})
+        self.representations = _Places()
+        for card in cards:
+            for name in card.representations:
+                self.representations[name]
+        self.questions = rows["browsed_questions"]
+        self.metrics = sorted({row["metric"] for row in rows["browsed_scores"]})
         self.texts: defaultdict[Key, _Texts] = defaultdict(_Texts)
-        self.units = {(row["corpus"], row["representation"], row["unit_id"]): row["show_text"] for row in rows.units}
-        self.turns = {(row["corpus"], row["conversation_id"], row["ordinal"]): row for row in rows.turns}
-        self.gold = _grouped(rows.gold, ("corpus", "question_id"))
-        self.touching = _grouped(rows.touching, ("corpus", "conversation_id", "ordinal"))
-        by_cell = ("corpus", "question_id", "cell")
-        self.contexts = {tuple(row[name] for name in by_cell): row for row in rows.contexts}
-        self.shown = {tuple(row[name] for name in by_cell): row for row in rows.shown}
-        self.ranks = _grouped(rows.ranks, by_cell)
-        self.answers = _grouped(rows.answers, by_cell)
-        self.verdicts = _grouped(rows.verdicts, (*by_cell, "cutoff_kind", "cutoff", "repeat"))
-        self.scores = _grouped(rows.scores, by_cell)
-        self.words = self._words([(row["corpus"], row["answer"] or "") for row in rows.questions])
-        self.words |= self._words([(row["corpus"], row["text"]) for row in rows.turns])
-        self.tokens: dict[str, dict[str, frozenset[str]]] = {
-            corpus: token_sets([text for (own, *_), text in self.units.items() if own == corpus], language=language)
+        self.units = {key: row["show_text"] for key, [row] in grouped("units", *_UNIT).items()}
+        self.turns = {key: row for key, [row] in grouped("turns", *_TURN).items()}
+        self.contexts = {key: row for key, [row] in grouped("contexts", *by_cell).items()}
+        self.shown = {key: row for key, [row] in grouped("shown", *by_cell).items()}
+        self.gold = grouped("gold", "corpus", "question_id")
+        self.touching = grouped("touching", *_TURN)
+        self.ranks = grouped("ranks", *by_cell)
+        self.answers = grouped("answers", *by_cell)
+        self.verdicts = grouped("verdicts", *_ANSWER)
+        self.scores = grouped("scores", *by_cell)
+        self.words = self._words([(row["corpus"], row["answer"] or "") for row in self.questions])
+        self.words |= self._words([(row["corpus"], row["text"]) for row in self.turns.values()])
+        self.tokens = {
+            corpus: Tokens([text for (own, *_), text in self.units.items() if own == corpus], language)
             for corpus, language in self.language.items()
         }
 
@@ -176,7 +171,7 @@ class _Book:
             return None
         words = self.words[row["corpus"], row["answer"] or ""]
         lost = ranges_without(words, frozenset(context["content_tokens"])) if row["answerable"] else []
-        scores = {(one["metric"], one["judge"]): one for one in self.scores.get(key, ())}
+        scores = {(score["metric"], score["judge"]): score for score in self.scores.get(key, ())}
         card = self.card[name, row["corpus"]]
         judge = card.judge
         held = scores.get((self.headline.metric, judge), {}).get("value")
@@ -192,7 +187,7 @@ class _Book:
 
     def _answer(self, row: Row, card: CellCard, label_set: str) -> Row:
         """An answer with its verdicts; a cutoff or a label set is named where it is not that of the cell or the question."""
-        place = tuple(row[name] for name in ("corpus", "question_id", "cell", "cutoff_kind", "cutoff", "repeat"))
+        place = tuple(row[name] for name in _ANSWER)
         elsewhere = (row["cutoff_kind"], row["cutoff"]) != (card.cutoff_kind, card.cutoff)
         return {
             **({"cutoff_kind": row["cutoff_kind"], "cutoff": row["cutoff"]} if elsewhere else {}),
@@ -203,30 +198,30 @@ class _Book:
                 abstained=row["abstained"],
                 verdicts=[
                     {
-                        "judge": one["judge"],
-                        "correct": one["correct"],
+                        "judge": verdict["judge"],
+                        "correct": verdict["correct"],
                         **_filled(
-                            label_set=one["label_set"] if one["label_set"] != label_set else None,
-                            repeat=one["judge_repeat"],
-                            reason=one["reason"],
-                            reply=one["reply"],
-                            loss=one["loss"],
-                            disputed=one["judge_disputed"],
+                            label_set=verdict["label_set"] if verdict["label_set"] != label_set else None,
+                            repeat=verdict["judge_repeat"],
+                            reason=verdict["reason"],
+                            reply=verdict["reply"],
+                            loss=verdict["loss"],
+                            disputed=verdict["judge_disputed"],
                         ),
                     }
-                    for one in self.verdicts.get(place, ())
+                    for verdict in self.verdicts.get(place, ())
                 ],
             ),
         }
 
-    def conversations(self, rows: Sequence[Row], made: Sequence[Row], kept: Sequence[int]) -> list[Row]:
+    def conversations(self, made: Sequence[Row], kept: Sequence[int]) -> list[Row]:
         """The kept questions by conversation, with the texts that they need."""
         grouped: dict[Key, list[Row]] = {}
         for place in kept:
-            row, question = rows[place], made[place]
+            row, question = self.questions[place], made[place]
             texts = self.texts[row["corpus"], row["conversation_id"]]
             gold = self.gold.get((row["corpus"], row["question_id"]), ())
-            question["turns"] = [texts.turn(one["ordinal"]) for one in gold]
+            question["turns"] = [texts.turns[turn["ordinal"]] for turn in gold]
             for name, cell_place in self.place.items():
                 if (cell := question["cells"].get(str(cell_place))) is not None:
                     self._add_context(cell, row, name, texts)
@@ -235,32 +230,27 @@ class _Book:
 
     def _add_context(self, cell: Row, row: Row, name: str, texts: _Texts) -> None:
         key = (row["corpus"], row["question_id"], name)
-        card, context = self.card[name, row["corpus"]], self.contexts[key]
-        shown = self.shown.get(key, {"representations": (), "unit_ids": ()})
-        if not card.swapped:
-            cell["units"] = [
-                texts.unit(representation, unit_id)
-                for representation, unit_id in zip(shown["representations"], shown["unit_ids"], strict=True)
-            ]
+        shown, context = self.shown.get(key, {"representations": (), "unit_ids": ()}), self.contexts[key]
+        if not self.card[name, row["corpus"]].swapped:
+            units = zip(shown["representations"], shown["unit_ids"], strict=True)
+            cell["units"] = [texts.units[unit] for unit in units]
         if context["text"] is not None:
-            cell["lines"] = [texts.line(line) for line in context["text"].split("\n")]
+            cell["lines"] = [texts.lines[line] for line in context["text"].split("\n")]
         elif context["text_gone"]:
             cell["text_gone"] = True
-        ranks = [[texts.unit(one["representation"], one["unit_id"]), one["rank"]] for one in self.ranks.get(key, ())]
-        if ranks:
-            cell["ranks"] = sorted(ranks, key=lambda pair: pair[1])
+        ranks = self.ranks.get(key, ())
+        cell |= _filled(ranks=[[texts.units[unit["representation"], unit["unit_id"]], unit["rank"]] for unit in ranks])
 
     def _conversation(self, corpus: str, conversation: str, questions: list[Row]) -> Row:
         texts = self.texts[corpus, conversation]
         turns = [self._turn(corpus, conversation, ordinal, texts) for ordinal in texts.turns]
-        numbered = {name: place for place, name in enumerate(self.representations)}
         return {
             "corpus": corpus,
             "conversation_id": conversation,
             "questions": questions,
             "turns": turns,
             "units": {
-                "representation": [numbered[name] for name, _ in texts.units],
+                "representation": [self.representations[name] for name, _ in texts.units],
                 "unit_id": [unit_id for _, unit_id in texts.units],
                 "text": [self.units.get((corpus, *unit), "") for unit in texts.units],
             },
@@ -273,11 +263,11 @@ class _Book:
         words = self.words[corpus, row["text"]]
         touching = _grouped(self.touching.get((corpus, conversation, ordinal), ()), ("representation",))
         stored = {}
-        for place, name in enumerate(self.representations):
+        for name, place in self.representations.items():
             units = touching.get((name,), [])
             held = [self.tokens[corpus][self.units[corpus, name, unit["unit_id"]]] for unit in units]
             stored[str(place)] = _filled(
-                units=sorted(texts.unit(name, unit["unit_id"]) for unit in units),
+                units=sorted(texts.units[name, unit["unit_id"]] for unit in units),
                 lost=ranges_without(words, frozenset().union(*held)),
             )
         return {

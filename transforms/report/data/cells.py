@@ -71,7 +71,7 @@ def control_of(steps: list[Row]) -> str:
     if any(step["step"] == "pack" and step.get("most") == 0 for step in steps):
         return "nothing"
     for step, name in (("seed_random", "random"), ("seed_gold", "gold"), ("seed_time", "full")):
-        if any(one["step"] == step for one in steps):
+        if any(each["step"] == step for each in steps):
             return name
     return ""
 

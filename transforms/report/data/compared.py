@@ -1,13 +1,14 @@
-"""The study's comparisons and published numbers: ours beside theirs, and whether the two agree."""
+"""The study's comparisons and published numbers, ours beside theirs, and comparisons along a dial that corpora turn."""
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
+from memlake.schemas.metrics import METRICS
 from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
 from memlake.transforms.report.data.cells import CellCard
-from memlake.transforms.report.data.document import Agrees, Compared, Number, Row
-from memlake.transforms.report.data.figures import OF_READERS
+from memlake.transforms.report.data.document import Agrees, Compared, Dial, Number, Row
 from memlake.transforms.report.data.numbers import Numbers, at_of, number
 from memlake.transforms.score.statistics.comparisons import corpora_of_comparison
 from memlake.transforms.study.study import Comparison, Measure, Study
@@ -24,92 +25,81 @@ def comparisons(study: Study, declared: Study | None, numbers: Numbers, settings
         declared: as its text has it; None where nobody knows.
     """
     return [
-        _compared(study, declared, one, corpus, numbers, settings)
-        for one in study.comparisons
-        for corpus in corpora_of_comparison(study, one)
+        _compared(study, declared, comparison, corpus, numbers, settings)
+        for comparison in study.comparisons
+        for corpus in corpora_of_comparison(study, comparison)
     ]
 
 
 def _compared(
     study: Study,
     declared: Study | None,
-    one: Comparison,
+    comparison: Comparison,
     corpus: str,
     numbers: Numbers,
     settings: Mapping[str, Any],
 ) -> Compared:
-    named = {"cell_b": one.b, "comparison": one.name}
-    row = numbers.find("difference", corpus, one.measure, one.a, **named)
-    mcnemar = numbers.find("mcnemar", corpus, one.measure, one.a, **named) or {}
-    shift = None
-    if one.against:
-        shift = numbers.find("shift", corpus, one.measure, one.name, cell_b=one.against, comparison=one.name)
-    found = number(row)
-    means = {cell: number(numbers.find("mean", corpus, one.measure, cell)) for cell in (one.a, one.b)}
+    name, a, b, at, against = comparison.name, comparison.a, comparison.b, comparison.measure, comparison.against
+    row: Mapping[str, Any] = numbers.find("difference", corpus, at, a, cell_b=b, comparison=name) or {}
+    mcnemar = numbers.find("mcnemar", corpus, at, a, cell_b=b, comparison=name) or {}
+    shift = numbers.find("shift", corpus, at, name, cell_b=against, comparison=name) if against else None
+    found = number(row or None)
+    means = {cell: number(numbers.find("mean", corpus, at, cell)) for cell in (a, b)}
     agrees: Agrees = ""
     why = ""
-    if one.published is not None:
+    if comparison.published is not None:
         agrees, why = agreement(
             study,
-            (one.a, one.b),
-            one.measure,
-            one.published,
+            (a, b),
+            at,
+            comparison.published,
             found,
-            one.source,
+            comparison.source,
             corpus=corpus,
-            stated_for=() if declared is None else corpora_of_comparison(declared, one),
-            counts=_counts(declared, one, corpus, means),
+            stated_for=() if declared is None else corpora_of_comparison(declared, comparison),
+            counts=_counts(declared, comparison, corpus, means),
             settings=settings,
         )
-    held: Mapping[str, Any] = row or {}
     return Compared(
-        name=one.name,
+        name=name,
         corpus=corpus,
-        a=one.a,
-        b=one.b,
-        at=at_of(one.measure),
-        categories=list(one.categories),
-        defect=one.defect,
+        a=a,
+        b=b,
+        at=at_of(at),
+        categories=list(comparison.categories),
+        defect=comparison.defect,
         difference=found,
-        mean_a=means[one.a],
-        mean_b=means[one.b],
-        excluded_b=held.get("excluded_b", 0),
-        detectable=held.get("detectable"),
-        p=held.get("p"),
-        p_holm=held.get("p_holm"),
-        only_a=held.get("only_a"),
-        only_b=held.get("only_b"),
+        mean_a=means[a],
+        mean_b=means[b],
+        excluded_b=row.get("excluded_b", 0),
+        detectable=row.get("detectable"),
+        p=row.get("p"),
+        p_holm=row.get("p_holm"),
+        only_a=row.get("only_a"),
+        only_b=row.get("only_b"),
         mcnemar_p=mcnemar.get("p"),
         mcnemar_p_holm=mcnemar.get("p_holm"),
-        against=one.against,
-        shift=number(shift) if one.against else None,
+        against=against,
+        shift=number(shift) if against else None,
         shift_p=shift["p"] if shift else None,
-        published=one.published,
-        source=one.source,
+        published=comparison.published,
+        source=comparison.source,
         agrees=agrees,
         why=why,
     )
 
 
 def _counts(
-    declared: Study | None, one: Comparison, corpus: str, means: Mapping[str, Number]
+    declared: Study | None, comparison: Comparison, corpus: str, means: Mapping[str, Number]
 ) -> list[tuple[int | None, int]]:
     """For each cell of how many questions it was published, None where the study does not say, and ours is."""
-    stated = () if declared is None or one.categories else declared.published
-    return [
-        (
-            next(
-                (
-                    each.n
-                    for each in stated
-                    if (each.cell, each.measure, each.corpus or corpus) == (cell, one.measure, corpus)
-                ),
-                None,
-            ),
-            ours["n"] + ours["excluded"],
-        )
-        for cell, ours in means.items()
-    ]
+    stated = () if declared is None or comparison.categories else declared.published
+    published = {
+        each.cell: each.n
+        for each in reversed(stated)
+        if each.measure == comparison.measure and each.corpus in ("", corpus)
+    }
+    return [(published.get(cell), ours["n"] + ours["excluded"]) for cell, ours in means.items()]
 
 
 def published_beside(
@@ -122,36 +112,35 @@ def published_beside(
     """Each published number of a cell beside ours of the same measure."""
     here = {(card.corpus, card.cell) for card in cards}
     made = []
-    for one in study.published:
-        corpus = one.corpus or study.corpora[0].name
-        if (corpus, one.cell) not in here:
+    for stated in study.published:
+        corpus = stated.corpus or study.corpora[0].name
+        if (corpus, stated.cell) not in here:
             continue
-        ours = number(numbers.find("mean", corpus, one.measure, one.cell))
-        said = f"{one.source} {one.note}"
+        ours = number(numbers.find("mean", corpus, stated.measure, stated.cell))
         agrees, why = agreement(
             study,
-            (one.cell,),
-            one.measure,
-            one.value,
+            (stated.cell,),
+            stated.measure,
+            stated.value,
             ours,
-            said,
+            f"{stated.source} {stated.note}",
             corpus=corpus,
-            stated_for=() if declared is None else (one.corpus or declared.corpora[0].name,),
-            counts=[(one.n, ours["n"] + ours["excluded"])],
+            stated_for=() if declared is None else (stated.corpus or declared.corpora[0].name,),
+            counts=[(stated.n, ours["n"] + ours["excluded"])],
             settings=settings,
         )
         made.append(
             {
                 "corpus": corpus,
-                "cell": one.cell,
-                "at": at_of(one.measure),
-                "published": one.value,
-                "published_n": one.n,
+                "cell": stated.cell,
+                "at": at_of(stated.measure),
+                "published": stated.value,
+                "published_n": stated.n,
                 "ours": ours,
                 "agrees": agrees,
                 "why": why,
-                "source": one.source,
-                "note": one.note,
+                "source": stated.source,
+                "note": stated.note,
             }
         )
     return made
@@ -210,7 +199,7 @@ def _other_n(counts: Sequence[tuple[int | None, int]]) -> list[str]:
 
 def _other_readers(study: Study, cells: Sequence[str], at: Measure, said: str) -> list[str]:
     """Readers and the judge that had a part in ours, and that the published number does not name."""
-    if at.metric not in OF_READERS:
+    if not METRICS[at.metric].is_of_readers:
         return []
     named = set(_NAME.findall(said.casefold()))
     parts: list[tuple[str, ReaderSpec | JudgeSpec]] = [
@@ -222,3 +211,43 @@ def _other_readers(study: Study, cells: Sequence[str], at: Measure, said: str) -
         for part, spec in parts
         if not spec.asks_model or spec.model.casefold() not in named
     ]
+
+
+def dials(study: Study, compared: Sequence[Compared]) -> list[Dial]:
+    """Each comparison that was made on two or more corpora with a dial, its points by the dial."""
+    turned = {corpus.name: corpus.dial for corpus in study.corpora if corpus.dial is not None}
+    made = []
+    for comparison in study.comparisons:
+        rows = [row for row in compared if row["name"] == comparison.name and row["corpus"] in turned]
+        points: list[Row] = [
+            {"corpus": row["corpus"], "dial": turned[row["corpus"]], **row["difference"]} for row in rows
+        ]
+        points.sort(key=lambda point: (point["dial"], point["corpus"]))
+        if len(points) > 1:
+            known = [(point["dial"], point["value"]) for point in points if point["value"] is not None]
+            made.append(
+                Dial(
+                    comparison=comparison.name,
+                    a=comparison.a,
+                    b=comparison.b,
+                    at=rows[0]["at"],
+                    points=points,
+                    crossings=crossings(known),
+                )
+            )
+    return made
+
+
+def crossings(points: Sequence[tuple[float, float]]) -> list[float]:
+    """Where a line through points (x, y), ascending by x, changes sign; linear between neighbours.
+
+    A stretch of zeros between two signs crosses in its middle; one that the sign does not change over crosses nowhere.
+    """
+    found = []
+    signed = [(x, y) for x, y in points if y != 0]
+    for (x0, y0), (x1, y1) in pairwise(signed):
+        if (y0 < 0) == (y1 < 0):
+            continue
+        zeros = [x for x, y in points if y == 0 and x0 < x < x1]
+        found.append((zeros[0] + zeros[-1]) / 2 if zeros else x0 + (x1 - x0) * y0 / (y0 - y1))
+    return found

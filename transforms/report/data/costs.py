@@ -34,7 +34,7 @@ def costs(cards: Sequence[CellCard], numbers: Numbers, tokens: Tokens, at: Measu
     for corpus in dict.fromkeys(card.corpus for card in cards):
         here = [cell for cell in cells if cell["corpus"] == corpus and cell["mean"] is not None]
         dollars = [cell["costs"][_DOLLARS]["value"] for cell in here]
-        by_dollars = sum(one is not None for one in dollars) > 1
+        by_dollars = sum(usd is not None for usd in dollars) > 1
         for cell, usd in zip(here, dollars, strict=True):
             cost = usd if by_dollars else cell["evidence_tokens"]
             if cost is None:

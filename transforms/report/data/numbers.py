@@ -6,6 +6,8 @@ from typing import Any
 from memlake.transforms.report.data.document import At, Number, Row
 from memlake.transforms.study.study import Measure
 
+_AT = ("metric", "cutoff_kind", "cutoff", "label_set", "judge")
+_KEY = ("statistic", "corpus", "comparison", "cell_a", "cell_b", *_AT, "slice")
 MISSING = "missing: the run's statistics hold no such row"
 
 
@@ -14,11 +16,11 @@ class Numbers:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = list(rows)
-        self._found = {_key(row): row for row in self.rows}
+        self._found = {tuple(row[name] for name in _KEY): row for row in self.rows}
 
-    def of(self, *statistics: str) -> list[Row]:
-        """The rows of some statistics."""
-        return [row for row in self.rows if row["statistic"] in statistics]
+    def of(self, *statistics: str, every_slice: bool = False) -> list[Row]:
+        """The rows of some statistics over all questions, or over every slice of them."""
+        return [row for row in self.rows if row["statistic"] in statistics and (every_slice or row["slice"] == "all")]
 
     def find(
         self,
@@ -33,11 +35,8 @@ class Numbers:
     ) -> Row | None:
         """One row; None where the run has none."""
         return self._found.get(
-            (
-                statistic, corpus, comparison, cell_a, cell_b, at.metric, at.cutoff_kind, at.cutoff, at.label_set, at.judge,
-                which,
-            )
-        )  # fmt: skip
+            (statistic, corpus, comparison, cell_a, cell_b, *(getattr(at, name) for name in _AT), which)
+        )
 
 
 def number(row: Mapping[str, Any] | None) -> Number:
@@ -64,11 +63,3 @@ def at_of(measure: Measure) -> At:
         label_set=measure.label_set,
         judge=measure.judge,
     )
-
-
-def _key(row: Row) -> tuple[object, ...]:
-    names = (
-        "statistic", "corpus", "comparison", "cell_a", "cell_b", "metric", "cutoff_kind", "cutoff", "label_set", "judge",
-        "slice",
-    )  # fmt: skip
-    return tuple(row[name] for name in names)

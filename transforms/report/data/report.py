@@ -7,16 +7,17 @@ from typing import Any
 
 import duckdb
 
+from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.report.data.browser import browser
 from memlake.transforms.report.data.cells import CellCard, card_of
-from memlake.transforms.report.data.compared import comparisons, published_beside
+from memlake.transforms.report.data.compared import comparisons, dials, published_beside
 from memlake.transforms.report.data.costs import costs
-from memlake.transforms.report.data.dials import dials
 from memlake.transforms.report.data.document import Compared, Document, Headline, Row, RunCard
 from memlake.transforms.report.data.figures import categories, curves, means_at
 from memlake.transforms.report.data.losses import loss_bars, survival_split
 from memlake.transforms.report.data.numbers import Numbers, at_of
+from memlake.transforms.score.statistics.rows import FEW_CLUSTERS
 from memlake.transforms.study.study import Study
 
 # Of a run's settings those that change what a study compares; the rest says where it ran.
@@ -104,8 +105,8 @@ def _left_since(run: RunCard) -> list[str]:
 def _first_by_corpus(compared: Sequence[Compared]) -> list[Compared]:
     """Of the comparisons on each corpus the one that the study lists first."""
     first: dict[str, Compared] = {}
-    for one in compared:
-        first.setdefault(one["corpus"], one)
+    for found in compared:
+        first.setdefault(found["corpus"], found)
     return list(first.values())
 
 
@@ -144,14 +145,8 @@ def _run_card(
         settings=_settings(settings),
         embedder=study.embedder if study.needs_vectors else "",
         tokeniser=study.tokeniser,
-        readers=[
-            {"reader": name, "kind": one.kind, "model": one.model, "repeats": one.repeats}
-            for name, one in study.readers.items()
-            if name in used
-        ],
-        judges=[
-            {"judge": one.name, "kind": one.kind, "model": one.model, "repeats": one.repeats} for one in study.judges
-        ],
+        readers=[{"reader": name, **_asked(reader)} for name, reader in study.readers.items() if name in used],
+        judges=[{"judge": judge.name, **_asked(judge)} for judge in study.judges],
         cells=[
             {
                 "corpus": card.corpus,
@@ -173,6 +168,10 @@ def _run_card(
     )
 
 
+def _asked(spec: ReaderSpec | JudgeSpec) -> Row:
+    return {"kind": spec.kind, "model": spec.model, "repeats": spec.repeats}
+
+
 def _settings(settings: Mapping[str, Any]) -> Row:
     """The settings that count; of a study's path only its file's name, since a report may leave the machine."""
     kept = {name: settings[name] for name in _SETTINGS if settings.get(name)}
@@ -184,7 +183,6 @@ def _plain(numbers: Numbers, *statistics: str) -> list[Row]:
     return [
         {name: value for name, value in row.items() if name not in ("run_id", "comparison", "slice", "cell_b")}
         for row in numbers.of(*statistics)
-        if row["slice"] == "all"
     ]
 
 
@@ -192,14 +190,13 @@ def _notes(study: Study, numbers: Numbers) -> list[str]:
     """What to bear in mind of the whole run: few conversations, what a test could have found, what is missing."""
     if not numbers.rows:
         return ["no statistics: this run has no rows of statistics, so there are no means, intervals or tests to show"]
-    here = [row for row in numbers.of("mean") if row["slice"] == "all" and row["clusters"]]
     found = []
     for corpus in study.corpora:
-        clusters = max((row["clusters"] for row in here if row["corpus"] == corpus.name), default=0)
-        note = next((row["note"] for row in here if row["corpus"] == corpus.name and row["note"]), None)
-        if clusters and note and clusters < 20:
+        here = [row for row in numbers.of("mean") if row["corpus"] == corpus.name and row["clusters"]]
+        clusters = max((row["clusters"] for row in here), default=0)
+        if 0 < clusters < FEW_CLUSTERS and any(row["note"] for row in here):
             found.append(
-                f"{corpus.name}: {clusters} conversations. Intervals resample conversations; with fewer than 20 they are known "
-                "to be too short"
+                f"{corpus.name}: {clusters} conversations. Intervals resample conversations; with fewer than "
+                f"{FEW_CLUSTERS} they are known to be too short"
             )
     return found

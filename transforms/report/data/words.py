@@ -48,13 +48,6 @@ def ranges_without(words: Sequence[Word], kept: Collection[str]) -> list[Range]:
     return [(word.start, word.end) for word in words if any(token not in kept for token in word.tokens)]
 
 
-def token_sets(texts: Sequence[str], *, language: Language = "english") -> dict[str, frozenset[str]]:
-    """The distinct content tokens of each text."""
-    distinct = list(dict.fromkeys(texts))
-    lists = content_tokens_of(distinct, language=language, distinct=True).to_pylist()
-    return {text: frozenset(tokens) for text, tokens in zip(distinct, lists, strict=True)}
-
-
 def _tokens(texts: list[str], language: Language) -> dict[str, tuple[str, ...]]:
     return dict(zip(texts, map(tuple, content_tokens_of(texts, language=language).to_pylist()), strict=True))
 

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from markupsafe import Markup
+
 from memlake.transforms.base.jsonable import json_text
 from memlake.transforms.report.data.document import Browser, Document, Row
-from memlake.transforms.report.page.html import Markup, data_block, el, join, void
-from memlake.transforms.report.page.parts import empty, paragraph, section
+from memlake.transforms.report.page.html import data_block, el, empty, join, paragraph, section, void
 from memlake.transforms.report.page.words import CONTROLS, LOSSES, at_name, cutoff_name
 
 
@@ -15,6 +16,7 @@ def browser(document: Document) -> Markup:
     kept = f"{found['kept']:,} of {found['questions']:,} questions are kept here, those on which cells differ first"
     some = kept if found["kept"] < found["questions"] else f"All {found['questions']:,} questions"
     gone = f"; {found['forgotten']:,} left out, since their conversations were forgotten" if found["forgotten"] else ""
+    order = ", ".join(cell["cell"] for cell in found["cells"])
     return section(
         "browser",
         "Question by question",
@@ -27,8 +29,7 @@ def browser(document: Document) -> Markup:
         el("noscript", empty("The browser needs the script in this file; it loads nothing from anywhere.")),
         _form(document),
         paragraph(
-            f"Beside a question stands a sign for each cell, in the order {', '.join(one['cell'] for one in found['cells'])}: "
-            "1 right, 0 wrong, - not scored.",
+            f"Beside a question stands a sign for each cell, in the order {order}: 1 right, 0 wrong, - not scored.",
             css="say",
         ),
         el("ol", id="b-list", aria_label="Questions found"),
@@ -38,15 +39,16 @@ def browser(document: Document) -> Markup:
 
 def _form(document: Document) -> Markup:
     found = document["browser"]
-    categories = dict.fromkeys(q["category"] for one in found["conversations"] for q in one["questions"])
+    conversations = found["conversations"]
+    categories = {question["category"] for asked in conversations for question in asked["questions"]}
     cells = [str(cell["cell"]) for cell in found["cells"]]
     losses = [(name, LOSSES.get(name, name)) for name in _losses(found)]
-    corpora = list(dict.fromkeys(str(one["corpus"]) for one in found["conversations"]))
+    corpora = list(dict.fromkeys(str(asked["corpus"]) for asked in conversations))
     return el(
         "form",
         el("label", el("span", "Search"), void("input", type="search", id="b-search", autocomplete="off")),
-        _select("b-corpus", "Corpus", [(one, one) for one in corpora]) if len(corpora) > 1 else None,
-        _select("b-category", "Category", [(one, one) for one in sorted(categories)]),
+        _select("b-corpus", "Corpus", [(name, name) for name in corpora]) if len(corpora) > 1 else None,
+        _select("b-category", "Category", [(name, name) for name in sorted(categories)]),
         _select("b-right", "Right in", [(str(place), cell) for place, cell in enumerate(cells)]),
         _select("b-wrong", "Wrong in", [(str(place), cell) for place, cell in enumerate(cells)]),
         _select("b-loss", "Lost (in the wrong one, or in any)", losses) if losses else None,
@@ -69,7 +71,7 @@ def _select(identifier: str, label: str, options: list[tuple[str, str]]) -> Mark
 def data(document: Document) -> Markup:
     """The data blocks: an index of all questions, and one block a conversation."""
     found = document["browser"]
-    losses = _losses(found)
+    conversations, losses = found["conversations"], _losses(found)
     index = {
         "cells": [
             {
@@ -83,15 +85,22 @@ def data(document: Document) -> Markup:
         "metrics": found["metrics"],
         "losses": losses,
         "lossNames": LOSSES,
-        "conversations": [[one["corpus"], one["conversation_id"]] for one in found["conversations"]],
+        "conversations": [[asked["corpus"], asked["conversation_id"]] for asked in conversations],
         "questions": [
-            [place, number, q["question_id"], q["category"], q["text"], *_outcomes(q, found, losses)]
-            for place, one in enumerate(found["conversations"])
-            for number, q in enumerate(one["questions"])
+            [
+                place,
+                number,
+                question["question_id"],
+                question["category"],
+                question["text"],
+                *_outcomes(question, found, losses),
+            ]
+            for place, asked in enumerate(conversations)
+            for number, question in enumerate(asked["questions"])
         ],
     }
     blocks = [
-        data_block(f"conversation-{place}", json_text(one).strip()) for place, one in enumerate(found["conversations"])
+        data_block(f"conversation-{place}", json_text(asked).strip()) for place, asked in enumerate(conversations)
     ]
     return join(data_block("report-index", json_text(index).strip()), *blocks)
 
@@ -111,14 +120,13 @@ def _losses(found: Browser) -> list[str]:
     """The loss classes that occur, in the order in which an answer may be lost."""
     held = {
         verdict["loss"]
-        for one in found["conversations"]
-        for question in one["questions"]
+        for asked in found["conversations"]
+        for question in asked["questions"]
         for cell in question["cells"].values()
         for verdict in _verdicts(cell)
         if verdict.get("loss")
     }
-    order = list(LOSSES)
-    return sorted(held, key=lambda name: (order.index(name) if name in order else len(order), name))
+    return sorted(held, key=lambda name: (list(LOSSES).index(name) if name in LOSSES else len(LOSSES), name))
 
 
 def _verdicts(cell: Row) -> list[Row]:

@@ -1,19 +1,20 @@
 """Line charts: numbers with intervals against tokens, costs or a dial, every line named at its end."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from math import log10
 from typing import Any
 
-from memlake.transforms.report.page.html import Markup, el, join
+from markupsafe import Markup
+
+from memlake.transforms.report.page.html import el, join
 from memlake.transforms.report.page.svg import (
     Scale,
     dash,
-    figure,
     hue,
     line,
     mark,
+    picture,
     short,
     spread,
     tick_name,
@@ -63,14 +64,14 @@ class Axes:
 
 def line_chart(identifier: str, title: str, about: str, lines: Sequence[Line], axes: Axes) -> Markup:
     """A chart of lines; points of x = 0 (a context of nothing) are level lines across it."""
-    known = [_known(one) for one in lines]
-    level = [one for one in known if one.points and all(point["x"] == 0 for point in one.points)]
-    drawn = [one for one in known if one.points and one not in level]
-    xs = [point["x"] for one in drawn for point in one.points] or [0.0, 1.0]
+    known = [_known(series) for series in lines]
+    level = [series for series in known if series.points and all(point["x"] == 0 for point in series.points)]
+    drawn = [series for series in known if series.points and series not in level]
+    xs = [point["x"] for series in drawn for point in series.points] or [0.0, 1.0]
     ys = [
         point[key]
-        for one in known
-        for point in one.points
+        for series in known
+        for point in series.points
         for key in ("value", "low", "high")
         if point[key] is not None
     ] or [0.0, 1.0]
@@ -98,9 +99,8 @@ def line_chart(identifier: str, title: str, about: str, lines: Sequence[Line], a
         )
         for place, (x, said) in enumerate(axes.marks)
     ]
-    behind_first = sorted([*level, *drawn], key=lambda one: one.place is not None)
-    series = [_series(one, x_scale, y_scale, plot_right, is_level=one in level) for one in behind_first]
-    return figure(
+    behind_first = sorted([*level, *drawn], key=lambda series: series.place is not None)
+    return picture(
         identifier,
         title,
         about,
@@ -111,21 +111,21 @@ def line_chart(identifier: str, title: str, about: str, lines: Sequence[Line], a
         words((_LEFT + plot_right) / 2, _HEIGHT - 10, axes.x, css="axis", anchor="middle"),
         words(_LEFT - 40, 14, axes.y, css="axis"),
         *upright,
-        *series,
+        *(_series(series, x_scale, y_scale, plot_right, is_level=series in level) for series in behind_first),
         *_labels([*level, *drawn], x_scale, y_scale, plot_right, plot_bottom),
     )
 
 
-def _known(one: Line) -> Line:
-    return Line(one.name, [point for point in one.points if point["value"] is not None], one.place, one.control)
+def _known(series: Line) -> Line:
+    return replace(series, points=[point for point in series.points if point["value"] is not None])
 
 
-def _x_axis(xs: Sequence[float], *, logarithmic: bool) -> tuple["Scale | _Log", list[float]]:
+def _x_axis(xs: Sequence[float], *, logarithmic: bool) -> tuple[Scale, list[float]]:
     low, high = min(xs), max(xs)
     end = _WIDTH - _RIGHT - 12
     if logarithmic and low > 0 and high / low >= _LOG_FROM:
         steps = [m * 10.0**power for power in range(-9, 12) for m in (1, 2, 5)]
-        return _Log(Scale(log10(low), log10(high), _LEFT + 14, end)), [step for step in steps if low <= step <= high]
+        return Scale(low, high, _LEFT + 14, end, logarithmic=True), [step for step in steps if low <= step <= high]
     if low == high:
         low, high = (low - 1, high + 1) if low < 1 else (0.0, high * 1.25)
     elif logarithmic:
@@ -144,20 +144,12 @@ def _y_axis(ys: Sequence[float], *, around_zero: bool) -> tuple[Scale, list[floa
     return Scale(low, high, _HEIGHT - _BOTTOM, _TOP), ticks(low, high)
 
 
-@dataclass(frozen=True, slots=True)
-class _Log:
-    scale: Scale
-
-    def __call__(self, value: float) -> float:
-        return self.scale(log10(value))
-
-
-def _series(one: Line, x_scale: "Scale | _Log", y_scale: Scale, right: float, *, is_level: bool) -> Markup:
-    css, dashes = hue(one.place, one.control), dash(one.place, one.control)
+def _series(series: Line, x_scale: Scale, y_scale: Scale, right: float, *, is_level: bool) -> Markup:
+    css, dashes = hue(series.place, series.control), dash(series.place, series.control)
     if is_level:
-        y = y_scale(one.points[0]["value"])
+        y = y_scale(series.points[0]["value"])
         return line(_LEFT, y, right, y, f"line {css}", dashes=dashes or "2 3")
-    places = [(x_scale(point["x"]), y_scale(point["value"]), point) for point in one.points]
+    places = [(x_scale(point["x"]), y_scale(point["value"]), point) for point in series.points]
     whiskers = [
         line(x, y_scale(point["low"]), x, y_scale(point["high"]), f"whisker {css}")
         for x, _, point in places
@@ -166,41 +158,39 @@ def _series(one: Line, x_scale: "Scale | _Log", y_scale: Scale, right: float, *,
     path = el(
         "polyline", points=" ".join(f"{x},{y}" for x, y, _ in places), class_=f"line {css}", stroke_dasharray=dashes
     )
-    if one.place is None:
-        dots = [mark(0, x, y, css, size=2, title=point.get("title", one.name)) for x, y, point in places]
+    if series.place is None:
+        dots = [mark(0, x, y, css, size=2, title=point.get("title", series.name)) for x, y, point in places]
         return el("g", path if len(places) > 1 else None, *dots)
-    marks = [mark(one.place, x, y, css, title=point.get("title", one.name)) for x, y, point in places]
+    marks = [mark(series.place, x, y, css, title=point.get("title", series.name)) for x, y, point in places]
     return el("g", *whiskers, path if len(places) > 1 else None, *marks)
 
 
-def _labels(
-    lines: Sequence[Line], x_scale: "Scale | _Log", y_scale: Scale, right: float, bottom: float
-) -> list[Markup]:
-    ends = [(one, one.points[-1]) for one in lines if one.place is not None]
-    taken = [spot for one in lines for spot in _along(one, x_scale, y_scale)]
+def _labels(lines: Sequence[Line], x_scale: Scale, y_scale: Scale, right: float, bottom: float) -> list[Markup]:
+    ends = [(series, series.points[-1]) for series in lines if series.place is not None]
+    taken = [spot for series in lines for spot in _along(series, x_scale, y_scale)]
     made = []
-    for one, point in list(ends):
+    for series, point in list(ends):
         place = None if point["x"] == 0 else (x_scale(point["x"]) + 10, y_scale(point["value"]) + 4)
-        if place is not None and _free(place, short(one.name, 21), right, taken):
-            made.append(words(*place, short(one.name, 21), title=one.name))
-            ends.remove((one, point))
+        if place is not None and _free(place, short(series.name, 21), right, taken):
+            made.append(words(*place, short(series.name, 21), title=series.name))
+            ends.remove((series, point))
     heights = spread([y_scale(point["value"]) for _, point in ends], gap=_LABEL_GAP, low=_TOP, high=bottom)
-    for (one, point), y in zip(ends, heights, strict=True):
-        x = right if all(each["x"] == 0 for each in one.points) else x_scale(point["x"]) + 7
-        css = hue(one.place, one.control)
+    for (series, point), y in zip(ends, heights, strict=True):
+        x = right if all(each["x"] == 0 for each in series.points) else x_scale(point["x"]) + 7
+        css = hue(series.place, series.control)
         made += [
             el("polyline", points=f"{x},{y_scale(point['value'])} {right + 6},{y} {right + 12},{y}", class_="leader"),
-            mark(one.place or 0, right + 20, y, css, size=4),
-            words(right + 30, y + 4, short(one.name, 21), title=one.name),
+            mark(series.place or 0, right + 20, y, css, size=4),
+            words(right + 30, y + 4, short(series.name, 21), title=series.name),
         ]
     return made
 
 
-def _along(one: Line, x_scale: "Scale | _Log", y_scale: Scale) -> list[tuple[float, float]]:
+def _along(series: Line, x_scale: Scale, y_scale: Scale) -> list[tuple[float, float]]:
     """Places that a line takes: its points, and some between them."""
-    if any(point["x"] == 0 for point in one.points):
+    if any(point["x"] == 0 for point in series.points):
         return []
-    spots = [(x_scale(point["x"]), y_scale(point["value"])) for point in one.points]
+    spots = [(x_scale(point["x"]), y_scale(point["value"])) for point in series.points]
     between = [
         (x0 + (x1 - x0) * step / _STEPS, y0 + (y1 - y0) * step / _STEPS)
         for (x0, y0), (x1, y1) in pairwise(spots)

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memlake.transforms.report.page.html import Markup, el
-from memlake.transforms.report.page.svg import Scale, figure, hue, line, mark, short, tick_name, ticks, words
+from markupsafe import Markup
+
+from memlake.transforms.report.page.html import el
+from memlake.transforms.report.page.svg import Scale, hue, line, mark, picture, short, tick_name, ticks, words
 from memlake.transforms.report.page.words import interval, share, signed
 
 _WIDTH = 720.0
@@ -65,7 +67,7 @@ def dot_chart(identifier: str, title: str, about: str, rows: Sequence[Dot], *, x
     for place, row in enumerate(rows):
         parts += _dot(row, _TOP + _ROW * (place + 0.5), scale, differences=differences)
     parts.append(words((left + _WIDTH - _SAID) / 2, bottom + 31, x, css="axis", anchor="middle"))
-    return figure(identifier, title, about, _WIDTH, bottom + _FOOT, *parts)
+    return picture(identifier, title, about, _WIDTH, bottom + _FOOT, *parts)
 
 
 def _dot(row: Dot, y: float, scale: Scale, *, differences: bool) -> list[Markup]:
@@ -80,7 +82,7 @@ def _dot(row: Dot, y: float, scale: Scale, *, differences: bool) -> list[Markup]
         made.append(line(scale(low), y, scale(high), y, f"whisker wide {css}"))
     if row.beside is not None:
         made.append(line(scale(row.beside), y - 8, scale(row.beside), y + 8, "published"))
-    said = f"{signed(value) if differences else share(value)} {interval(low, high)}"
+    said = f"{signed(value) if differences else share(value)} {interval(row.number)}"
     made.append(mark(row.place or 0, scale(value), y, css, title=f"{row.name}: {said}"))
     made.append(words(_WIDTH - _SAID, y + 4, said))
     return made
@@ -120,7 +122,7 @@ def bar_chart(identifier: str, title: str, about: str, bars: Sequence[Bar], clas
                 parts.append(words((begin + end) / 2, y + 15, said, css="on-bar", anchor="middle"))
             start += part
         parts.append(words(_WIDTH - 104, y + 16, bar.said, css="soft"))
-    return figure(identifier, title, about, _WIDTH, top + (_ROW + 4) * len(bars) + 6, *parts)
+    return picture(identifier, title, about, _WIDTH, top + (_ROW + 4) * len(bars) + 6, *parts)
 
 
 def _room(names: Sequence[str]) -> float:

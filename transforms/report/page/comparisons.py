@@ -1,10 +1,11 @@
 """What a study's comparisons, published numbers, dials and judges say, as sections of the page."""
 
+from markupsafe import Markup
+
 from memlake.transforms.report.data.document import Compared, Dial, Document, Row
 from memlake.transforms.report.page.charts_lines import Axes, Line, line_chart
 from memlake.transforms.report.page.charts_rows import Dot, dot_chart
-from memlake.transforms.report.page.html import Markup, el, join
-from memlake.transforms.report.page.parts import caption, empty, notes, numbers, paragraph, section, table
+from memlake.transforms.report.page.html import el, empty, figure, join, notes, numbers, paragraph, section, table
 from memlake.transforms.report.page.words import (
     at_name,
     counted,
@@ -55,10 +56,10 @@ def _comparisons(rows: list[Compared]) -> list[Markup]:
     tested = (
         "comparison", "measure", "only a / only b", "McNemar p (Holm)", "detectable", "shift, 95 % interval", "against",
     )  # fmt: skip
-    told = [(*_beside(row, where=where), *(_theirs(row) if published else ())) for row in rows]
+    listed = [(*_beside(row, where=where), *(_theirs(row) if published else ())) for row in rows]
     return [
         el("figure", el("figcaption", "Comparisons", el("small", f"{about}.")), chart),
-        table("Comparisons and controls", (*headers, *beside), told, words=(0, 1, 7, 8)),
+        table("Comparisons and controls", (*headers, *beside), listed, words=(0, 1, 7, 8)),
         el(
             "details",
             el("summary", "Their other tests"),
@@ -66,11 +67,9 @@ def _comparisons(rows: list[Compared]) -> list[Markup]:
         ),
         notes(
             [
-                f"{row['corpus']}: {plain_note(row['difference']['note'])}"
-                if where
-                else plain_note(row["difference"]["note"])
+                f"{row['corpus']}: {said}" if where else said
                 for row in rows
-                if row["difference"]["note"]
+                if (said := plain_note(row["difference"]["note"]))
             ]
         )
         or el("p"),
@@ -88,7 +87,7 @@ def _beside(row: Compared, *, where: bool) -> tuple[object, ...]:
     return (
         _name(row, where=where),
         f"{row['a']} \u2212 {row['b']}",
-        f"{signed(number['value'])} {interval(number['low'], number['high'])}",
+        f"{signed(number['value'])} {interval(number)}",
         f"{p_value(row['p'])} ({p_value(row['p_holm'])})",
         f"{number['n']:,}",
         f"{number['excluded']:,} / {row['excluded_b']:,}",
@@ -109,7 +108,7 @@ def _tests(row: Compared, *, where: bool) -> tuple[object, ...]:
         "" if row["only_a"] is None else f"{row['only_a']:,} / {row['only_b']:,}",
         f"{p_value(row['mcnemar_p'])} ({p_value(row['mcnemar_p_holm'])})",
         "" if row["detectable"] is None else share(row["detectable"]),
-        "" if shift is None else f"{signed(shift['value'])} {interval(shift['low'], shift['high'])}",
+        "" if shift is None else f"{signed(shift['value'])} {interval(shift)}",
         row["against"],
     )
 
@@ -130,7 +129,7 @@ def _published(rows: list[Row]) -> list[Markup]:
             row["cell"],
             share(row["published"]),
             share(row["ours"]["value"]),
-            interval(row["ours"]["low"], row["ours"]["high"]),
+            interval(row["ours"]),
             _agrees(row["agrees"], row["why"]),
             row["ours"]["n"],
             row["ours"]["excluded"],
@@ -157,32 +156,31 @@ def dials(document: Document) -> Markup | None:
             "neighbouring points and has no interval of its own.",
             css="say",
         ),
-        *(_dial(document, place, one) for place, one in enumerate(document["dials"])),
+        *(_dial(document, place, dial) for place, dial in enumerate(document["dials"])),
     )
 
 
-def _dial(document: Document, place: int, one: Dial) -> Markup:
+def _dial(document: Document, place: int, dial: Dial) -> Markup:
     points = [
         {**point, "x": point["dial"], "title": f"{point['corpus']}: {signed(point['value'])}"}
-        for point in one["points"]
+        for point in dial["points"]
     ]
-    said = "; ".join(f"changes sign at {x:.3g}" for x in one["crossings"]) or "does not change sign"
-    counts = "; ".join(dict.fromkeys(counted(point) for point in one["points"]))
-    about = f"{at_name(one['at'])}; {said}; {counts}"
-    marks = [(x, f"zero at {x:.3g}") for x in one["crossings"]]
-    axes = Axes("dial", f"{one['a']} \u2212 {one['b']}", around_zero=True, log_x=False, marks=marks)
+    said = "; ".join(f"changes sign at {x:.3g}" for x in dial["crossings"]) or "does not change sign"
+    about = f"{at_name(dial['at'])}; {said}; {counted(dial['points'])}"
+    marks = [(x, f"zero at {x:.3g}") for x in dial["crossings"]]
+    axes = Axes("dial", f"{dial['a']} \u2212 {dial['b']}", around_zero=True, log_x=False, marks=marks)
     rows = [
-        (point["corpus"], point["dial"], signed(point["value"]), interval(point["low"], point["high"]), point["n"], point["excluded"])
-        for point in one["points"]
-    ]  # fmt: skip
-    return el(
-        "figure",
-        caption(
-            one["comparison"],
-            f"{about}. Upright bars are 95 % intervals.{includes(document['run'], recounted=False)}",
+        (point["corpus"], point["dial"], signed(point["value"]), interval(point), point["n"], point["excluded"])
+        for point in dial["points"]
+    ]
+    return figure(
+        document["run"],
+        dial["comparison"],
+        f"{about}. Upright bars are 95 % intervals.",
+        line_chart(
+            f"dial-{place}", dial["comparison"], about, [Line(f"{dial['a']} \u2212 {dial['b']}", points, 0)], axes
         ),
-        line_chart(f"dial-{place}", one["comparison"], about, [Line(f"{one['a']} \u2212 {one['b']}", points, 0)], axes),
-        numbers(one["comparison"], ("corpus", "dial", "a \u2212 b", "95 % interval", "n", "excluded"), rows),
+        numbers(dial["comparison"], ("corpus", "dial", "a \u2212 b", "95 % interval", "n", "excluded"), rows),
     )
 
 
@@ -203,26 +201,15 @@ def _rows(caption: str, rows: list[Row]) -> Markup | None:
     if not rows:
         return None
     headers = (
-        "statistic",
-        "cell",
-        "judge",
-        "value",
-        "95 % interval",
-        "n",
-        "excluded",
-        "metric",
-        "at",
-        "labels",
-        "corpus",
-        "note",
-    )
+        "statistic", "cell", "judge", "value", "95 % interval", "n", "excluded", "metric", "at", "labels", "corpus", "note",
+    )  # fmt: skip
     said = [
         (
             row["statistic"],
             row["cell_a"] or "all cells",
             row["judge"],
             share(row["value"]),
-            interval(row["low"], row["high"]),
+            interval(row),
             row["n"],
             row["excluded_a"] + row["excluded_b"],
             row["metric"],

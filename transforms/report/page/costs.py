@@ -1,10 +1,10 @@
 """The section on costs: cost against the headline, each cell's costs beside its score, and every cost on record."""
 
+from markupsafe import Markup
+
 from memlake.transforms.report.data.document import Document, Row
 from memlake.transforms.report.page.charts_lines import Axes, Line, line_chart
-from memlake.transforms.report.page.html import Markup, el
-from memlake.transforms.report.page.looks import looks, named_only
-from memlake.transforms.report.page.parts import caption, empty, numbers, paragraph, section, table
+from memlake.transforms.report.page.html import empty, figure, numbers, paragraph, section, table
 from memlake.transforms.report.page.words import (
     at_name,
     cell_name,
@@ -12,7 +12,9 @@ from memlake.transforms.report.page.words import (
     cutoff_name,
     includes,
     interval,
+    looks,
     metric_name,
+    named_only,
     plain_note,
     share,
 )
@@ -38,7 +40,6 @@ def costs(document: Document) -> Markup:
     found = document["costs"]
     corpora = dict.fromkeys(point["corpus"] for point in found["points"])
     dollars = {point["corpus"] for point in found["points"] if point["x"] != "evidence_tokens"}
-    rows = found["rows"]
     return section(
         "costs",
         "Cost",
@@ -52,7 +53,7 @@ def costs(document: Document) -> Markup:
         ),
         paragraph(_PRICES, includes(document["run"], recounted=False), css="say"),
         *(_summary(document, corpus) for corpus in document["run"]["corpora"]),
-        _cost_table(rows) if rows else empty("This run's statistics hold no costs."),
+        _cost_table(found["rows"]) if found["rows"] else empty("This run's statistics hold no costs."),
     )
 
 
@@ -61,16 +62,16 @@ def _chart(document: Document, place: int, corpus: str) -> Markup:
     at = {**document["headline"]["at"], "judge": points[0]["judge"]}
     shown = looks(document, corpus)
     title = f"{metric_name(at['metric'])} against cost, {corpus}"
-    about = f"{at_name(at)}; " + "; ".join(dict.fromkeys(counted(point) for point in points))
+    about = f"{at_name(at)}; {counted(points)}"
     lines = [
         Line(cell_name(point, at), [{**point, "x": point["cost"]}], shown[point["cell"]], point["control"])
         for point in points
     ]
     axes = Axes("US dollars of reading a question (mean)", at["metric"], log_x=False)
-    said = f"{about}. Upright bars are 95 % intervals.{named_only(document, corpus)}"
-    return el(
-        "figure",
-        caption(title, said + includes(document["run"], recounted=False)),
+    return figure(
+        document["run"],
+        title,
+        f"{about}. Upright bars are 95 % intervals.{named_only(document, corpus)}",
         line_chart(f"cost-{place}", title, about, lines, axes),
     )
 
@@ -86,20 +87,15 @@ def _summary(document: Document, corpus: str) -> Markup | None:
     rows = [
         (
             cell_name(cell, at),
-            f"{share(cell['mean']['value'], at['metric'])} {interval(cell['mean']['low'], cell['mean']['high'])}",
+            f"{share(cell['mean']['value'], at['metric'])} {interval(cell['mean'])}",
             f"{cell['mean']['n']:,}",
             f"{cell['mean']['excluded']:,}",
             "none" if cell["evidence_tokens"] is None else f"{cell['evidence_tokens']:,.0f}",
-            *(_with_ends(cell["costs"][name]) for name in known),
+            *(f"{_amount(cell['costs'][name]['value'])}{_ends(cell['costs'][name], ' ')}" for name in known),
         )
         for cell in cells
     ]
     return table(f"Cost by cell, {corpus}; {at_name(at)}", headers, rows)
-
-
-def _with_ends(row: Row) -> str:
-    ends = f" [{_amount(row['low'])}, {_amount(row['high'])}]" if row["low"] is not None else ""
-    return f"{_amount(row['value'])}{ends}"
 
 
 def _cost_table(rows: list[Row]) -> Markup:
@@ -108,7 +104,7 @@ def _cost_table(rows: list[Row]) -> Markup:
             row["cell"],
             row["statistic"],
             _amount(row["value"]),
-            f"[{_amount(row['low'])}, {_amount(row['high'])}]" if row["low"] is not None else "no interval",
+            _ends(row) or "no interval",
             row["n"],
             row["excluded"],
             row["corpus"],
@@ -121,6 +117,10 @@ def _cost_table(rows: list[Row]) -> Markup:
     ]
     headers = ("cell", "cost", "value", "95 % interval", "n", "excluded", "corpus", "at", "labels", "judge", "note")
     return numbers("Every cost on record", headers, said, words=(0, 1, 6, 7, 8, 9, 10))
+
+
+def _ends(row: Row, before: str = "") -> str:
+    return "" if row["low"] is None else f"{before}[{_amount(row['low'])}, {_amount(row['high'])}]"
 
 
 def _amount(value: float | None) -> str:

@@ -1,12 +1,21 @@
 """The figures of a page: against tokens, and by category."""
 
+from markupsafe import Markup
+
 from memlake.transforms.report.data.document import Document, Row
 from memlake.transforms.report.page.charts_lines import Axes, Line, line_chart
 from memlake.transforms.report.page.charts_rows import Dot, dot_chart
-from memlake.transforms.report.page.html import Markup, el
-from memlake.transforms.report.page.looks import looks, named_only
-from memlake.transforms.report.page.parts import caption, empty, numbers, paragraph, section
-from memlake.transforms.report.page.words import at_name, cell_name, counted, includes, interval, metric_name, share
+from memlake.transforms.report.page.html import el, empty, figure, numbers, paragraph, section
+from memlake.transforms.report.page.words import (
+    at_name,
+    cell_name,
+    counted,
+    interval,
+    looks,
+    metric_name,
+    named_only,
+    share,
+)
 
 # Figures shown at once; the others are folded up.
 _OPEN = 3
@@ -16,7 +25,7 @@ _LONG = 60
 
 def curves(document: Document) -> Markup:
     """Each metric against the tokens that contexts really hold."""
-    made = [_curve(document, place, one) for place, one in enumerate(document["curves"])]
+    made = [_curve(document, place, curve) for place, curve in enumerate(document["curves"])]
     first, rest = made[:_OPEN], made[_OPEN:]
     return section(
         "curves",
@@ -31,13 +40,13 @@ def curves(document: Document) -> Markup:
     )
 
 
-def _curve(document: Document, place: int, one: Row) -> Markup:
-    judge = f", judge {one['judge']}" if one["judge"] else ""
-    title = f"{metric_name(one['metric'])}, {one['corpus']}"
-    points = [point for line in one["lines"] for point in line["points"]]
-    said = "; ".join(dict.fromkeys(counted(point) for point in points))
-    about = f"{one['metric']}, labels {one['label_set']}{judge}; {said}"
-    shown = looks(document, one["corpus"])
+def _curve(document: Document, place: int, curve: Row) -> Markup:
+    corpus, metric = curve["corpus"], curve["metric"]
+    judge = f", judge {curve['judge']}" if curve["judge"] else ""
+    title = f"{metric_name(metric)}, {corpus}"
+    found = [(line, point) for line in curve["lines"] for point in line["points"]]
+    about = f"{metric}, labels {curve['label_set']}{judge}; {counted(point for _, point in found)}"
+    shown = looks(document, corpus)
     lines = [
         Line(
             line["cell"],
@@ -52,36 +61,27 @@ def _curve(document: Document, place: int, one: Row) -> Markup:
             shown[line["cell"]],
             line["control"],
         )
-        for line in one["lines"]
+        for line in curve["lines"]
     ]
     rows = [
         (
-            line["cell"],
-            f"{point['cutoff']:,}",
-            f"{point['tokens']:,.0f}",
-            share(point["value"], one["metric"]),
-            interval(point["low"], point["high"]),
-            point["n"],
-            point["excluded"],
+            line["cell"], f"{point['cutoff']:,}", f"{point['tokens']:,.0f}", share(point["value"], metric), interval(point),
+            point["n"], point["excluded"],
         )
-        for line in one["lines"]
-        for point in line["points"]
-    ]
-    return el(
-        "figure",
-        caption(
-            title,
-            f"{about}. Upright bars are 95 % intervals.{named_only(document, one['corpus'])}"
-            f"{includes(document['run'], recounted=False)}",
-        ),
-        line_chart(f"curve-{place}", title, about, lines, Axes("evidence tokens shown (mean)", one["metric"])),
+        for line, point in found
+    ]  # fmt: skip
+    return figure(
+        document["run"],
+        title,
+        f"{about}. Upright bars are 95 % intervals.{named_only(document, corpus)}",
+        line_chart(f"curve-{place}", title, about, lines, Axes("evidence tokens shown (mean)", metric)),
         numbers(title, ("cell", "budget", "tokens shown", "mean", "95 % interval", "n", "excluded"), rows),
     )
 
 
 def categories(document: Document) -> Markup:
     """Each cell's mean by the questions' category."""
-    made = [_categories(document, place, one) for place, one in enumerate(document["categories"])]
+    made = [_categories(document, place, found) for place, found in enumerate(document["categories"])]
     said = "The benchmark's own categories. Nothing here is corrected for how many of them are looked at."
     return section(
         "categories",
@@ -91,38 +91,38 @@ def categories(document: Document) -> Markup:
     )
 
 
-def _categories(document: Document, place: int, one: Row) -> Markup:
+def _categories(document: Document, place: int, of_corpus: Row) -> Markup:
     """The cells that have a place in the chart, and all of them in its table."""
-    at, shown = one["at"], looks(document, one["corpus"])
-    found = [(cell, cell_name(cell, at), row) for cell in one["cells"] for row in cell["categories"]]
+    corpus, at = of_corpus["corpus"], of_corpus["at"]
+    shown = looks(document, corpus)
+    found = [(cell, cell_name(cell, at), row) for cell in of_corpus["cells"] for row in cell["categories"]]
+    names = list(dict.fromkeys(row["category"] for _, _, row in found))
     dots: list[Dot] = []
-    for category in dict.fromkeys(row["category"] for _, _, row in found):
+    for category in names:
         here = [(cell, name, row) for cell, name, row in found if row["category"] == category]
-        said = "; ".join(dict.fromkeys(counted(row) for _, _, row in here))
+        said = counted(row for _, _, row in here)
         if all(row["value"] is None for _, _, row in here):
             dots.append(Dot(f"category {category}: no number ({said})"))
             continue
+        dots.append(Dot(f"category {category} ({said})"))
         dots += [
-            Dot(f"category {category} ({said})"),
-            *(
-                Dot(name, row, shown[cell["cell"]], cell["control"])
-                for cell, name, row in here
-                if shown[cell["cell"]] is not None
-            ),
+            Dot(name, row, shown[cell["cell"]], cell["control"])
+            for cell, name, row in here
+            if shown[cell["cell"]] is not None
         ]
-    names = list(dict.fromkeys(row["category"] for _, _, row in found))
     rows = [
-        (row["category"], name, share(row["value"]), interval(row["low"], row["high"]), row["n"], row["excluded"], row["clusters"])
+        (row["category"], name, share(row["value"]), interval(row), row["n"], row["excluded"], row["clusters"])
         for _, name, row in sorted(found, key=lambda each: names.index(each[2]["category"]))
-    ]  # fmt: skip
-    title = f"{metric_name(at['metric'])} by category, {one['corpus']}"
+    ]
+    title = f"{metric_name(at['metric'])} by category, {corpus}"
     about = f"{at_name(at)}. Bars are 95 % intervals."
     if None in shown.values():
         about += f" Of {len(shown)} cells the compared pair, the highest and lowest, and the bounds; the table has all."
     headers = ("category", "cell", "mean", "95 % interval", "n", "excluded", "conversations")
-    made = el(
-        "figure",
-        caption(title, about + includes(document["run"], recounted=False)),
+    made = figure(
+        document["run"],
+        title,
+        about,
         dot_chart(f"category-{place}", title, at_name(at), dots, x=at["metric"], differences=False),
         numbers(title, headers, rows, words=(0, 1)),
     )

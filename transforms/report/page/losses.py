@@ -2,18 +2,29 @@
 
 from typing import Any
 
+from markupsafe import Markup
+
 from memlake.transforms.report.data.document import Document, Row
-from memlake.transforms.report.data.losses import LOSSES as LOSS_ORDER
 from memlake.transforms.report.page.charts_rows import Bar, bar_chart
-from memlake.transforms.report.page.html import Markup, el
-from memlake.transforms.report.page.parts import caption, empty, notes, numbers, paragraph, section
-from memlake.transforms.report.page.words import LOSSES, at_name, cell_name, counted, cutoff_name, includes, share
+from memlake.transforms.report.page.html import el, empty, figure, notes, numbers, paragraph, section
+from memlake.transforms.report.page.words import LOSSES, at_name, cell_name, counted, cutoff_name, share
+
+# What the split counts, with the class of a loss whose colour it has, and what it is called.
+_SPLIT = {
+    "shown": ("correct", "every word is in the context"),
+    "stored_not_shown": ("not_retrieved", "in the store, not in the context"),
+    "not_stored": ("not_stored", "not in the store"),
+}
 
 
 def losses(document: Document) -> Markup:
     """Where answers are lost: by verdict, or without a reader by what is stored and shown."""
-    bars = [_loss_figure(document, place, rows) for place, rows in enumerate(_alike(document["losses"]))]
-    split = _split_figures(document)
+    alike: dict[tuple[Any, ...], list[Row]] = {}
+    for row in document["losses"]:
+        place = tuple(row[name] for name in ("corpus", "cutoff_kind", "cutoff", "judge", "label_set"))
+        alike.setdefault(place, []).append(row)
+    bars = [_loss_figure(document, place, rows) for place, rows in enumerate(alike.values())]
+    corpora = dict.fromkeys(row["corpus"] for row in document["survival_split"])
     return section(
         "losses",
         "Where answers are lost",
@@ -24,21 +35,13 @@ def losses(document: Document) -> Markup:
             css="say",
         ),
         *(bars or [empty("No reader answered in this run, so there are no wrong answers to explain.")]),
-        *split,
+        *(_split(document, place, corpus) for place, corpus in enumerate(corpora)),
     )
-
-
-def _alike(rows: list[Row]) -> list[list[Row]]:
-    grouped: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        place = tuple(row[name] for name in ("corpus", "cutoff_kind", "cutoff", "judge", "label_set"))
-        grouped.setdefault(place, []).append(row)
-    return list(grouped.values())
 
 
 def _loss_figure(document: Document, place: int, rows: list[Row]) -> Markup:
     first = rows[0]
-    classes = [name for name in ("correct", *LOSS_ORDER) if any(row["counts"].get(name) for row in rows)]
+    classes = {name: said for name, said in LOSSES.items() if any(row["counts"].get(name) for row in rows)}
     bars = [
         Bar(
             row["cell"],
@@ -50,7 +53,7 @@ def _loss_figure(document: Document, place: int, rows: list[Row]) -> Markup:
     title = f"Verdicts of judge {first['judge']}, {first['corpus']}"
     excluded = "; ".join(dict.fromkeys(f"{row['excluded']:,} without a verdict" for row in rows))
     about = f"{cutoff_name(first['cutoff_kind'], first['cutoff'])}, labels {first['label_set']}; per cent; {excluded}"
-    rows_of = [
+    listed = [
         (
             row["cell"],
             *(row["counts"].get(name, 0) for name in classes),
@@ -60,46 +63,36 @@ def _loss_figure(document: Document, place: int, rows: list[Row]) -> Markup:
         )
         for row in rows
     ]
-    return el(
-        "figure",
-        caption(title, f"{about}.{includes(document['run'], recounted=True)}"),
-        bar_chart(f"loss-{place}", title, about, bars, {name: LOSSES.get(name, name) for name in classes}),
-        numbers(title, ("cell", *(LOSSES.get(name, name) for name in classes), "n", "no verdict", "disputed"), rows_of),
+    return figure(
+        document["run"],
+        title,
+        f"{about}.",
+        bar_chart(f"loss-{place}", title, about, bars, classes),
+        numbers(title, ("cell", *classes.values(), "n", "no verdict", "disputed"), listed),
+        recounted=True,
     )
 
 
-def _split_figures(document: Document) -> list[Markup]:
-    rows = document["survival_split"]
-    return [
-        _split(document, place, corpus) for place, corpus in enumerate(dict.fromkeys(row["corpus"] for row in rows))
-    ]
-
-
 def _split(document: Document, place: int, corpus: str) -> Markup:
-    classes = {
-        "correct": "every word is in the context",
-        "not_retrieved": "in the store, not in the context",
-        "not_stored": "not in the store",
-    }
-    keys = {"correct": "shown", "not_retrieved": "stored_not_shown", "not_stored": "not_stored"}
     rows = [row for row in document["survival_split"] if row["corpus"] == corpus]
     here = [row for row in rows if not row["why"]]
     title = f"Answers whose words are stored and shown, {corpus}"
     left_out = notes([f"{row['cell']} is left out: {row['why']}" for row in rows if row["why"]])
     if not here:
-        return el("figure", caption(title, "No cell can be split."), left_out)
-    lead = document["headline"]["at"]
-    at = here[0]["at"]
+        return el("figure", el("figcaption", title, el("small", "No cell can be split.")), left_out)
+    lead, at = document["headline"]["at"], here[0]["at"]
     if (lead["cutoff_kind"], lead["cutoff"]) in [(row["at"]["cutoff_kind"], row["at"]["cutoff"]) for row in here]:
         at = {**at, "cutoff_kind": lead["cutoff_kind"], "cutoff": lead["cutoff"]}
-    about = f"No reader's part. {at_name(at)}; " + "; ".join(dict.fromkeys(counted(row) for row in here))
+    about = f"No reader's part. {at_name(at)}; {counted(here)}"
     named = [(row, cell_name({**row["at"], "cell": row["cell"]}, at)) for row in here]
-    bars = [Bar(name, [(css, row[key]) for css, key in keys.items()], f"n {row['n']:,}") for row, name in named]
-    said = [(name, *(share(row[key]) for key in keys.values()), row["n"], row["excluded"]) for row, name in named]
-    return el(
-        "figure",
-        caption(title, f"{about}. Per cent.{includes(document['run'], recounted=True)}"),
-        bar_chart(f"split-{place}", title, about, bars, classes),
+    bars = [Bar(name, [(css, row[key]) for key, (css, _) in _SPLIT.items()], f"n {row['n']:,}") for row, name in named]
+    listed = [(name, *(share(row[key]) for key in _SPLIT), row["n"], row["excluded"]) for row, name in named]
+    return figure(
+        document["run"],
+        title,
+        f"{about}. Per cent.",
+        bar_chart(f"split-{place}", title, about, bars, dict(_SPLIT.values())),
         left_out,
-        numbers(title, ("cell", *classes.values(), "n", "excluded"), said),
+        numbers(title, ("cell", *(said for _, said in _SPLIT.values()), "n", "excluded"), listed),
+        recounted=True,
     )

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log10
 
-from memlake.transforms.report.page.html import Markup, el, join
+from markupsafe import Markup
+
+from memlake.transforms.report.page.html import el, join
 
 # Series differ in colour, mark and dash at once, so that none of them alone must be seen: 7 hues of Okabe and Ito.
 HUES = 7
@@ -12,17 +15,20 @@ _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 4", "12 4")
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A linear scale from values [low, high] to pixels [start, end]."""
+    """A scale from values [low, high] to pixels [start, end], linear or by the logarithm of values."""
 
     low: float
     high: float
     start: float
     end: float
+    logarithmic: bool = False
 
     def __call__(self, value: float) -> float:
         """The pixel of a value."""
-        span = self.high - self.low or 1.0
-        return round(self.start + (value - self.low) / span * (self.end - self.start), 2)
+        low, high = self.low, self.high
+        if self.logarithmic:
+            low, high, value = log10(low), log10(high), log10(value)
+        return round(self.start + (value - low) / (high - low or 1.0) * (self.end - self.start), 2)
 
 
 def ticks(low: float, high: float, *, most: int = 6) -> list[float]:
@@ -110,7 +116,7 @@ def short(name: str, most: int = 22) -> str:
     return f"{name[: most - 1 - tail]}\u2026{name[-tail:]}"
 
 
-def figure(identifier: str, title: str, about: str, width: float, height: float, *parts: object) -> Markup:
+def picture(identifier: str, title: str, about: str, width: float, height: float, *parts: object) -> Markup:
     """An SVG that says what it is to those who do not see it, in a box that scrolls by itself where it is too wide."""
     svg = el(
         "svg",

@@ -1,10 +1,11 @@
 """The top of a page: what was run, and its headline."""
 
+from markupsafe import Markup
+
+from memlake.schemas.metrics import METRICS
 from memlake.transforms.report.data.document import At, Compared, Document, RunCard
 from memlake.transforms.report.page.charts_rows import Dot, dot_chart
-from memlake.transforms.report.page.html import Markup, el, join
-from memlake.transforms.report.page.looks import looks, named_only
-from memlake.transforms.report.page.parts import caption, empty, notes, numbers, paragraph, section, table
+from memlake.transforms.report.page.html import el, empty, figure, join, notes, numbers, paragraph, section, table
 from memlake.transforms.report.page.words import (
     CONTROLS,
     at_name,
@@ -13,17 +14,15 @@ from memlake.transforms.report.page.words import (
     cutoff_name,
     includes,
     interval,
+    looks,
     metric_name,
+    named_only,
     p_value,
     plain_note,
     share,
     signed,
 )
 
-_SURVIVAL = (
-    "Survival counts whether the words of the gold answer are in the text that a reader would see. It is not accuracy: a reader "
-    "may still miss them, and a long text holds many words by chance, so it is shown against tokens and beside a random context."
-)
 _EXTRACTIVE = (
     " is extractive: it asks no model and returns the best-matching sentence of what it is shown. Its accuracy says how "
     "readable a context is for that rule, not what a language model would make of it."
@@ -34,8 +33,8 @@ _LEVEL = 0.05
 
 def run_card(run: RunCard) -> Markup:
     """What was run, on what, by which version, and what was left out."""
-    readers = [f"{one['reader']} ({one['model'] or one['kind'] + ', no model'})" for one in run["readers"]]
-    judges = [f"{one['judge']} ({one['model'] or one['kind'] + ', no model'})" for one in run["judges"]]
+    readers = [f"{spec['reader']} ({spec['model'] or spec['kind'] + ', no model'})" for spec in run["readers"]]
+    judges = [f"{spec['judge']} ({spec['model'] or spec['kind'] + ', no model'})" for spec in run["judges"]]
     excluded = [f"{number:,} {reason}" for reason, number in run["excluded"].items()]
     if run["forgotten"] > 0:
         excluded.append(f"{run['forgotten']:,} gone since with their conversations")
@@ -56,12 +55,8 @@ def run_card(run: RunCard) -> Markup:
     ]
     if run["models"]:
         price = run["models"].get("price_usd")
-        rows.append(
-            (
-                "models",
-                f"{run['models'].get('calls', 0):,} calls, {'price unknown' if price is None else f'{price:,.4f} US dollars'}",
-            )
-        )
+        paid = "price unknown" if price is None else f"{price:,.4f} US dollars"
+        rows.append(("models", f"{run['models'].get('calls', 0):,} calls, {paid}"))
     listed = el("dl", *(join(el("dt", name), el("dd", value)) for name, value in rows), class_="card")
     cells = table(
         "Cells",
@@ -85,7 +80,7 @@ def run_card(run: RunCard) -> Markup:
 
 def _extractive(run: RunCard) -> Markup | None:
     """What the readers that ask no model are; none where every reader asks one."""
-    names = [one["reader"] for one in run["readers"] if one["kind"] == "extractive"]
+    names = [spec["reader"] for spec in run["readers"] if spec["kind"] == "extractive"]
     return paragraph(f"Reader {', '.join(names)}{_EXTRACTIVE}", css="say") if names else None
 
 
@@ -93,7 +88,7 @@ def headline(document: Document) -> Markup:
     """The first comparison with its interval and tests, and every cell's mean at the same measure."""
     found = document["headline"]
     at, run = found["at"], document["run"]
-    lead = [_compared(one, run) for one in found["compared"]]
+    lead = [_lead(compared, run) for compared in found["compared"]]
     return section(
         "headline",
         "Headline",
@@ -101,44 +96,50 @@ def headline(document: Document) -> Markup:
         if lead
         else empty("This study declares no comparison: below are the means of its cells."),
         *(_means(document, corpus, at) for corpus in dict.fromkeys(row["corpus"] for row in found["means"])),
-        paragraph(_SURVIVAL, css="say") if "survival" in at["metric"] else None,
+        paragraph(METRICS[at["metric"]].about, css="say"),
         _extractive(run),
         notes(document["notes"]),
     )
 
 
-def _compared(one: Compared, run: RunCard) -> Markup:
-    number = one["difference"]
-    excluded = f"{number['excluded']:,} not scored in {one['a']}, {one['excluded_b']:,} in {one['b']}"
-    only = f"; categories {', '.join(one['categories'])}" if one["categories"] else ""
+def _lead(compared: Compared, run: RunCard) -> Markup:
+    number = compared["difference"]
+    excluded = f"{number['excluded']:,} not scored in {compared['a']}, {compared['excluded_b']:,} in {compared['b']}"
+    only = f"; categories {', '.join(compared['categories'])}" if compared["categories"] else ""
     tests = []
-    if one["p"] is not None:
-        tests.append(f"sign-flip test by conversation p {p_value(one['p'])} (Holm {p_value(one['p_holm'])})")
-    if one["mcnemar_p"] is not None:
-        tests.append(f"McNemar by question p {p_value(one['mcnemar_p'])} (Holm {p_value(one['mcnemar_p_holm'])})")
-    if one["only_a"] is not None:
-        tests.append(f"only {one['a']} right {one['only_a']:,}, only {one['b']} right {one['only_b']:,}")
-    if one["detectable"] is not None:
-        tests.append(f"a true difference of {share(one['detectable'])} would be found 4 times in 5")
+    if compared["p"] is not None:
+        tests.append(f"sign-flip test by conversation p {p_value(compared['p'])} (Holm {p_value(compared['p_holm'])})")
+    if compared["mcnemar_p"] is not None:
+        tests.append(
+            f"McNemar by question p {p_value(compared['mcnemar_p'])} (Holm {p_value(compared['mcnemar_p_holm'])})"
+        )
+    if compared["only_a"] is not None:
+        tests.append(
+            f"only {compared['a']} right {compared['only_a']:,}, only {compared['b']} right {compared['only_b']:,}"
+        )
+    if compared["detectable"] is not None:
+        tests.append(f"a true difference of {share(compared['detectable'])} would be found 4 times in 5")
     # Means stand beside the difference only where it is theirs: of the same questions.
-    same = one["mean_a"]["n"] == one["mean_b"]["n"] == number["n"] > 0
-    a, b = (f" {share(one[side]['value'], one['at']['metric'])}" if same else "" for side in ("mean_a", "mean_b"))
+    same = compared["mean_a"]["n"] == compared["mean_b"]["n"] == number["n"] > 0
+    a, b = (
+        f" {share(compared[side]['value'], compared['at']['metric'])}" if same else "" for side in ("mean_a", "mean_b")
+    )
     return el(
         "div",
-        el("p", f"{one['name']}, {one['corpus']}", class_="kicker"),
+        el("p", f"{compared['name']}, {compared['corpus']}", class_="kicker"),
         el(
             "p",
-            el("span", one["a"], class_="name"),
+            el("span", compared["a"], class_="name"),
             f"{a} \u2212 ",
-            el("span", one["b"], class_="name"),
+            el("span", compared["b"], class_="name"),
             f"{b} = ",
             el("strong", signed(number["value"])),
-            el("span", f" 95 % {interval(number['low'], number['high'])}", class_="interval"),
+            el("span", f" 95 % {interval(number)}", class_="interval"),
             class_="big",
         ),
-        paragraph(verdict(one), css="verdict"),
+        paragraph(verdict(compared), css="verdict"),
         paragraph(
-            f"{metric_name(one['at']['metric'])} ({at_name(one['at'])}{only}); n {number['n']:,} in both; {excluded}."
+            f"{metric_name(compared['at']['metric'])} ({at_name(compared['at'])}{only}); n {number['n']:,} in both; {excluded}."
             f"{includes(run, recounted=False)}",
             css="say",
         ),
@@ -148,18 +149,22 @@ def _compared(one: Compared, run: RunCard) -> Markup:
     )
 
 
-def verdict(one: Compared) -> str:
+def verdict(compared: Compared) -> str:
     """What a difference says, in one sentence: by its interval, and by its test after correction."""
-    number, holm = one["difference"], one["p_holm"]
+    number, holm = compared["difference"], compared["p_holm"]
     value, low, high = number["value"], number["low"], number["high"]
     if value is None:
         return "There is no such difference in this run."
     if low is None or high is None:
         return "There is no interval, so this difference may be chance."
     if low <= 0 <= high:
-        missed = f"; a true one below {share(one['detectable'])} would often be missed" if one["detectable"] else ""
+        missed = (
+            f"; a true one below {share(compared['detectable'])} would often be missed"
+            if compared["detectable"]
+            else ""
+        )
         return f"No difference is shown: the interval holds zero{missed}."
-    said = f"{one['a']} scores {'higher' if value > 0 else 'lower'} than {one['b']}"
+    said = f"{compared['a']} scores {'higher' if value > 0 else 'lower'} than {compared['b']}"
     if holm is None:
         return f"{said} by its interval; there is no test."
     test = f"p {p_value(holm)} after Holm's correction over all declared comparisons"
@@ -170,24 +175,24 @@ def _means(document: Document, corpus: str, headline_at: At) -> Markup:
     rows = [row for row in document["headline"]["means"] if row["corpus"] == corpus]
     at, shown = {**headline_at, "judge": rows[0]["judge"]}, looks(document, corpus)
     dots = [Dot(cell_name(row, at), row, shown[row["cell"]], row["control"]) for row in rows]
-    said = [counted(row) for row in rows if row["value"] is not None]
-    about = f"{at_name(at)}; " + "; ".join(dict.fromkeys(said))
+    about = f"{at_name(at)}; {counted(row for row in rows if row['value'] is not None)}"
     named = f"Bars are 95 % intervals.{named_only(document, corpus)}"
     title = f"{metric_name(at['metric'])}, {corpus}"
     listed = [
         (
             cell_name(row, at),
             share(row["value"], at["metric"]),
-            interval(row["low"], row["high"]),
+            interval(row),
             row["n"],
             row["excluded"],
             plain_note(row["note"]),
         )
         for row in rows
     ]
-    return el(
-        "figure",
-        caption(title, f"{about}. {named}{includes(document['run'], recounted=False)}"),
+    return figure(
+        document["run"],
+        title,
+        f"{about}. {named}",
         dot_chart(f"headline-{corpus}", title, about, dots, x=at["metric"], differences=False),
         numbers(title, ("cell", "mean", "95 % interval", "n", "excluded", "note"), listed, words=(0, 5)),
     )

@@ -1,18 +1,12 @@
-"""Numbers and names as a page prints them."""
+"""Numbers and names as a page prints them, and which cells a chart names: of many the pair, bounds, highest and lowest."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-METRICS = {
-    "judge_accuracy": "Answers that a judge calls correct",
-    "judge_accuracy_published": "Answers called correct, as published scorers count",
-    "token_f1": "Words shared by answer and gold answer (F1)",
-    "multiple_choice_accuracy": "Choices that are the right one",
-    "answer_survival_all": "Answers of which every word is in the context",
-    "answer_survival_share": "Share of the answer's words in the context",
-    "evidence_recall_fraction": "Gold turns that the context touches",
-    "store_survival_all": "Answers of which every word is in the store",
-}
+from memlake.schemas.metrics import METRICS
+from memlake.transforms.report.data.document import Document
+
+# In the order in which an answer may be lost; `unclassified` is a wrong verdict that `losses` has no row of.
 LOSSES = {
     "correct": "correct",
     "not_in_source": "not in the source",
@@ -29,14 +23,15 @@ CONTROLS = {
     "full": "everything, latest first out",
     "nothing": "question alone",
 }
+# Cells up to which each has its own colour and label: more of them cannot be told apart.
+MOST = 12
+_HIGHEST = 3
 _NONE = "none"
-# Of no share: rouge and F1 are, BLEU is 0 to 100.
-_PLAIN = frozenset({"bleu"})
 
 
 def metric_name(metric: str) -> str:
-    """A metric in words; one without words by its name."""
-    return METRICS.get(metric, metric)
+    """A metric in words; one without a card by its name."""
+    return METRICS[metric].title if metric in METRICS else metric
 
 
 def cutoff_name(kind: str, cutoff: int) -> str:
@@ -75,7 +70,7 @@ def share(value: float | None, metric: str = "") -> str:
     """A share as three digits without the zero, as tables of results print it."""
     if value is None:
         return _NONE
-    if metric in _PLAIN or abs(value) > 1:
+    if abs(value) > 1 or (metric in METRICS and METRICS[metric].highest > 1):
         return f"{value:,.2f}".replace("-", "\u2212")
     return f"{value:.3f}".replace("0.", ".", 1).replace("-", "\u2212")
 
@@ -87,8 +82,9 @@ def signed(value: float | None) -> str:
     return ("+" if value > 0 else "") + share(value)
 
 
-def interval(low: float | None, high: float | None) -> str:
-    """An interval; 'no interval' where there is none."""
+def interval(row: Mapping[str, Any]) -> str:
+    """A number's interval; 'no interval' where it has none."""
+    low, high = row["low"], row["high"]
     return "no interval" if low is None or high is None else f"[{share(low)}, {share(high)}]"
 
 
@@ -99,9 +95,10 @@ def p_value(p: float | None) -> str:
     return f"{p:.3f}".replace("0.", ".", 1) if p >= 0.001 else f"{p:.1e}".replace("-", "\u2212")
 
 
-def counted(one: Mapping[str, Any]) -> str:
-    """N and what is excluded from it."""
-    return f"n {one['n']:,}" + (f", {one['excluded']:,} excluded" if one["excluded"] else "")
+def counted(rows: Iterable[Mapping[str, Any]]) -> str:
+    """N and what is excluded from it, of some numbers, each once."""
+    said = (f"n {row['n']:,}" + (f", {row['excluded']:,} excluded" if row["excluded"] else "") for row in rows)
+    return "; ".join(dict.fromkeys(said))
 
 
 def plain_note(note: str | None) -> str:
@@ -109,3 +106,33 @@ def plain_note(note: str | None) -> str:
     if not note:
         return ""
     return "; ".join(part.partition(": ")[2] or part for part in note.split("; "))
+
+
+def looks(document: Document, corpus: str) -> dict[str, int | None]:
+    """For each cell of a corpus its place among the colours and marks; None for one that is drawn faint, without a label."""
+    means = [row for row in document["headline"]["means"] if row["corpus"] == corpus]
+    everywhere = list(dict.fromkeys(row["cell"] for row in document["headline"]["means"]))
+    if len(everywhere) <= MOST:
+        # The same on every corpus, so that a reader may go from one figure to the next.
+        return {row["cell"]: everywhere.index(row["cell"]) for row in means}
+    if len(means) <= MOST:
+        return {row["cell"]: place for place, row in enumerate(means)}
+    pair = [
+        cell for pair in document["headline"]["compared"] if pair["corpus"] == corpus for cell in (pair["a"], pair["b"])
+    ]
+    known = [row for row in means if row["value"] is not None and not row["control"]]
+    ranked = [row["cell"] for row in sorted(known, key=lambda row: -row["value"])]
+    bounds = [row["cell"] for row in means if row["control"]]
+    named = list(dict.fromkeys([*pair, *ranked[:_HIGHEST], *ranked[-1:], *bounds]))
+    return {row["cell"]: named.index(row["cell"]) if row["cell"] in named else None for row in means}
+
+
+def named_only(document: Document, corpus: str) -> str:
+    """What a caption says of the cells that are named; nothing where all are."""
+    shown = looks(document, corpus)
+    if None not in shown.values():
+        return ""
+    return (
+        f" Of {len(shown)} cells the compared pair and the highest and lowest by the headline are in colour, the bounds in dark "
+        "grey, the others pale; the table has all."
+    )

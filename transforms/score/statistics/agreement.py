@@ -74,8 +74,8 @@ def agreement_rows(
                 "slice": "all",
             }
             alike = [place for place, name in enumerate(verdicts.judges) if name not in unlike]
-            for one, other in combinations(alike, 2):
-                yield from _kappa_row(verdicts, one, other, mask, weights, seed=seed, common=common)
+            for pair in combinations(alike, 2):
+                yield from _kappa_row(verdicts, pair, mask, weights, seed=seed, common=common)
             for judge in range(len(verdicts.judges)):
                 yield from _flip_row(verdicts, judge, mask, weights, seed=seed, common=common)
 
@@ -111,13 +111,13 @@ def _numbered(table: pa.Table, columns: list[str]) -> tuple[Codes, pa.Table]:
 
 
 def _kappa_row(
-    verdicts: Verdicts, one: int, other: int, mask: Mask, weights: Weights, *, seed: int, common: dict[str, object]
+    verdicts: Verdicts, pair: tuple[int, int], mask: Mask, weights: Weights, *, seed: int, common: dict[str, object]
 ) -> Iterator[dict[str, object]]:
-    by_one, by_other = (mask & (verdicts.given[judge] > 0) for judge in (one, other))
-    if not by_one.any() or not by_other.any():
+    by_first, by_second = (mask & (verdicts.given[judge] > 0) for judge in pair)
+    if not by_first.any() or not by_second.any():
         return
-    both = by_one & by_other
-    first, second = (2 * verdicts.right[judge] > verdicts.given[judge] for judge in (one, other))
+    both = by_first & by_second
+    first, second = (2 * verdicts.right[judge] > verdicts.given[judge] for judge in pair)
     kinds = [first & second, first & ~second, ~first & second, ~first & ~second]
     counts = np.stack([_by_cluster(verdicts, kind & both) for kind in kinds])
     value = float(kappa(counts.sum(axis=1)[:, None])[0])
@@ -129,16 +129,16 @@ def _kappa_row(
     elif low == high:
         low, high = np.nan, np.nan
         said.append(_SAME)
-    if not all(_is_unanimous(verdicts, judge, both) for judge in (one, other)):
+    if not all(_is_unanimous(verdicts, judge, both) for judge in pair):
         said.append(MAJORITY)
     yield row_of(
         **common
         | {
             "statistic": "kappa",
-            "judge": f"{verdicts.judges[one]}|{verdicts.judges[other]}",
+            "judge": "|".join(verdicts.judges[judge] for judge in pair),
             "n": both.sum(),
-            "excluded_a": np.sum(by_other & ~by_one),
-            "excluded_b": np.sum(by_one & ~by_other),
+            "excluded_a": np.sum(by_second & ~by_first),
+            "excluded_b": np.sum(by_first & ~by_second),
             "clusters": clusters,
             "value": value,
             "low": low,

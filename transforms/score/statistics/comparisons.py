@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from memlake.transforms.score.statistics.means import described
+from memlake.schemas.metrics import METRICS
 from memlake.transforms.score.statistics.paired import detectable, holm, mcnemar, sign_flips
 from memlake.transforms.score.statistics.resampling import Floats, Weights, bootstrap_method, ratio_intervals
 from memlake.transforms.score.statistics.rows import (
@@ -28,20 +28,6 @@ from memlake.transforms.score.statistics.rows import (
 from memlake.transforms.score.statistics.series import CorpusScores, Mask, Series
 from memlake.transforms.study.study import Comparison, Measure, Study
 
-# Metrics whose value for one answer is 1 or 0: what McNemar's test is for.
-YES_OR_NO = frozenset(
-    {
-        "answer_survival_all",
-        "store_survival_all",
-        "evidence_recall_any",
-        "evidence_recall_all",
-        "judge_accuracy",
-        "judge_accuracy_published",
-        "exact_match",
-        "multiple_choice_accuracy",
-        "abstained",
-    }
-)
 _OTHER_MEASURE = "other_measure: the two comparisons are not of the same measure"
 _OTHER_CORPUS = "other_corpus: {} is of no corpus that {} is of, so nothing can be paired"
 
@@ -91,10 +77,18 @@ class Pair:
         """Whether both cells have the measure's scores."""
         return None not in (self._place(self.a), self._place(self.b))
 
+    @property
+    def is_yes_or_no(self) -> bool:
+        """Whether the measure's metric is 1 or 0 for one answer: what McNemar's test is for."""
+        return self.measure.metric in METRICS and METRICS[self.measure.metric].yes_or_no
+
+    def series(self, cell: str) -> Series:
+        """The measure's scores of a cell."""
+        at = self.measure
+        return Series(cell, at.metric, at.cutoff_kind, at.cutoff, at.label_set, at.judge)
+
     def _place(self, cell: str) -> int | None:
-        measure = self.measure
-        series = Series(cell, measure.metric, measure.cutoff_kind, measure.cutoff, measure.label_set, measure.judge)
-        return self.scores.places.get(series)
+        return self.scores.places.get(self.series(cell))
 
     def _values(self, cell: str) -> Floats:
         place = self._place(cell)
@@ -151,7 +145,7 @@ def _correct(family: list[dict[str, object]]) -> None:
 def _difference_rows(name: str, pair: Pair, weights: Weights, *, run_id: str, seed: int) -> Iterator[dict[str, object]]:
     for which, fields in _paired(pair.scores, pair.measure, pair.differences, pair.asked, weights, seed=seed):
         paired = np.isfinite(pair.differences) & which
-        if pair.measure.metric in YES_OR_NO:
+        if pair.is_yes_or_no:
             only_a, only_b = _discordant(pair, paired)
             said = "" if _is_whole(pair, paired) else MAJORITY
             fields |= {"only_a": only_a, "only_b": only_b, "note": notes(str(fields["note"] or ""), said)}
@@ -227,7 +221,7 @@ def _paired(
 
 def _mcnemar_rows(name: str, pair: Pair, *, run_id: str) -> Iterator[dict[str, object]]:
     """Of a yes-or-no metric; its value is the share of the discordant questions that only cell_a has right."""
-    if pair.measure.metric not in YES_OR_NO or not pair.whole:
+    if not pair.is_yes_or_no or not pair.whole:
         return
     both = np.isfinite(pair.differences)
     for slice_name, mask in pair.scores.slices(pair.measure.label_set):
@@ -272,6 +266,4 @@ def _is_whole(pair: Pair, paired: Mask) -> bool:
 
 
 def _measured(pair: Pair, run_id: str) -> dict[str, object]:
-    measure = pair.measure
-    series = Series(pair.a, measure.metric, measure.cutoff_kind, measure.cutoff, measure.label_set, measure.judge)
-    return described(pair.scores, series, run_id)
+    return {"run_id": run_id, "corpus": pair.scores.corpus, **pair.series(pair.a).columns}

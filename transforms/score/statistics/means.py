@@ -6,7 +6,7 @@ import numpy as np
 
 from memlake.transforms.score.statistics.resampling import Floats, Weights, bootstrap_method, ratio_intervals
 from memlake.transforms.score.statistics.rows import NO_SCORES, NO_VARIANCE, ONE_CLUSTER, few_clusters, notes, row_of
-from memlake.transforms.score.statistics.series import CorpusScores, Series
+from memlake.transforms.score.statistics.series import CorpusScores
 
 # At most so many series, and so many sums by slice and conversation, are held at a time.
 _SERIES_AT_A_TIME = 256
@@ -16,8 +16,8 @@ _SUMS_AT_A_TIME = 4_000_000
 def mean_rows(scores: CorpusScores, weights: Weights, *, run_id: str, seed: int) -> Iterator[dict[str, object]]:
     """A mean and a macro_mean for each series and slice: the micro mean, and the mean of the conversations' means."""
     by_label: dict[str, list[int]] = {}
-    for number, one in enumerate(scores.series):
-        by_label.setdefault(one.label_set, []).append(number)
+    for number, series in enumerate(scores.series):
+        by_label.setdefault(series.label_set, []).append(number)
     for label_set, numbers in by_label.items():
         slices = scores.slices(label_set)
         size = min(_SERIES_AT_A_TIME, max(1, _SUMS_AT_A_TIME // (len(slices) * len(scores.conversations))))
@@ -41,7 +41,9 @@ def mean_rows(scores: CorpusScores, weights: Weights, *, run_id: str, seed: int)
                         n, clusters = int(counts[place, which].sum()), int(there[place, which].sum())
                         if n or excluded[place, which]:
                             yield row_of(
-                                **described(scores, scores.series[number], run_id),
+                                run_id=run_id,
+                                corpus=scores.corpus,
+                                **scores.series[number].columns,
                                 statistic=statistic,
                                 slice=name,
                                 n=n,
@@ -53,12 +55,6 @@ def mean_rows(scores: CorpusScores, weights: Weights, *, run_id: str, seed: int)
                                 method=bootstrap_method(seed),
                                 note=interval_note(clusters, ends[0][at, which]),
                             )
-
-
-def described(scores: CorpusScores, series: Series, run_id: str) -> dict[str, object]:
-    """The columns that say what a row is of."""
-    fields = series._asdict()
-    return {"run_id": run_id, "corpus": scores.corpus, "cell_a": fields.pop("cell"), **fields}
 
 
 def interval_note(clusters: int, low: float) -> str | None:

@@ -42,8 +42,8 @@ def sign_flips(sums: Floats, *, seed: int) -> SignFlips:
     least = seen - _SAME * float(np.sum(np.abs(sums)))
     if len(sums) <= _MOST_EXACT:
         totals = np.zeros(1)
-        for one in sums:
-            totals = np.concatenate([totals + one, totals - one])
+        for of_conversation in sums:
+            totals = np.concatenate([totals + of_conversation, totals - of_conversation])
         p = float(np.mean(np.abs(totals) >= least))
         return SignFlips(p, f"sign flips by conversation, all {len(totals)}", len(sums))
     generator = np.random.default_rng([seed, _STREAM])
@@ -89,7 +89,7 @@ def mcnemar(only_a: int, only_b: int) -> Discordant:
 
 def holm(values: Sequence[float | None]) -> list[float | None]:
     """Holm's step-down correction of a family; a member without a p counts as one that was not rejected."""
-    order = sorted(range(len(values)), key=lambda place: 1.0 if (one := values[place]) is None else one)
+    order = sorted(range(len(values)), key=lambda place: 1.0 if (p := values[place]) is None else p)
     corrected: list[float | None] = [None] * len(values)
     least = 0.0
     for rank, place in enumerate(order):

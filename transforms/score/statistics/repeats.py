@@ -33,12 +33,12 @@ def repeat_rows(
     judged = _judged(rows)
     common: dict[str, object] = {"run_id": run_id, "corpus": scores.corpus}
     for place in sorted(scores.repeated):
-        grid = Grid(common | _columns(scores.series[place]), scores.cluster_of, _scored(scores, place))
+        grid = Grid(common | scores.series[place].columns, scores.cluster_of, _scored(scores, place))
         yield from spread_row(grid, "reader")
         if scores.series[place] not in judged.grids:
             yield from component_rows(grid)
     for series, values in judged.grids.items():
-        grid = Grid(common | _columns(series), judged.cluster_of, values)
+        grid = Grid(common | series.columns, judged.cluster_of, values)
         yield from spread_row(grid, "judge")
         yield from component_rows(grid)
     here = {cell.name for cell in study.cells_of(scores.corpus)}
@@ -51,22 +51,17 @@ def _extraction_rows(
     scores: CorpusScores, judged: _Judged, cells: tuple[str, ...], common: dict[str, object]
 ) -> Iterator[dict[str, object]]:
     joined = "|".join(cells)
-    for first in [one for one in scores.series if one.cell == cells[0]]:
+    for first in [series for series in scores.series if series.cell == cells[0]]:
         alike = [first._replace(cell=cell) for cell in cells]
-        if not all(one in scores.places for one in alike):
+        if not all(series in scores.places for series in alike):
             continue
-        columns = common | _columns(first) | {"cell_a": joined}
-        values = stacked([_scored(scores, scores.places[one]) for one in alike])
+        columns = common | first.columns | {"cell_a": joined}
+        values = stacked([_scored(scores, scores.places[series]) for series in alike])
         grid = Grid(columns, scores.cluster_of, values)
         yield from spread_row(grid, "extraction")
-        if all(one in judged.grids for one in alike):
-            grid = Grid(columns, judged.cluster_of, stacked([judged.grids[one] for one in alike]))
+        if all(series in judged.grids for series in alike):
+            grid = Grid(columns, judged.cluster_of, stacked([judged.grids[series] for series in alike]))
         yield from component_rows(grid)
-
-
-def _columns(series: Series) -> dict[str, object]:
-    fields = series._asdict()
-    return {"cell_a": fields.pop("cell"), **fields}
 
 
 def _scored(scores: CorpusScores, place: int) -> Floats:

@@ -26,6 +26,12 @@ class Series(NamedTuple):
     label_set: str
     judge: str
 
+    @property
+    def columns(self) -> dict[str, object]:
+        """The columns of STATISTICS that say which it is."""
+        fields = self._asdict()
+        return {"cell_a": fields.pop("cell"), **fields}
+
 
 @dataclass(frozen=True)
 class CorpusScores:
@@ -108,7 +114,7 @@ def _corpus(corpus: str, rows: pa.Table) -> CorpusScores:
     return CorpusScores(
         corpus,
         series,
-        {one: number for number, one in enumerate(series)},
+        {each: number for number, each in enumerate(series)},
         questions,
         conversations,
         cluster_of,
@@ -132,8 +138,8 @@ def _series(rows: pa.Table) -> tuple[Codes, list[Series]]:
     parts: list[list[object]] = []
     for values in reversed(names):
         kinds, place = np.divmod(kinds, max(len(values), 1))
-        parts.append([values[one] for one in place])
-    return which.astype(np.int64), [Series(*one) for one in zip(*reversed(parts), strict=True)]
+        parts.append([values[of] for of in place])
+    return which.astype(np.int64), [Series(*fields) for fields in zip(*reversed(parts), strict=True)]
 
 
 def codes_of(column: pa.ChunkedArray) -> tuple[Codes, list]:  # type: ignore[type-arg]
@@ -153,7 +159,7 @@ def _categories(
 ) -> dict[str, tuple[list[str], Codes]]:
     category_of, names = codes_of(rows["category"])
     category_of = category_of[order]
-    label_of = np.array([one.label_set for one in series], dtype=object)
+    label_of = np.array([each.label_set for each in series], dtype=object)
     found = {}
     for label_set in sorted(set(label_of.tolist())):
         here = (label_of == label_set)[series_of]
@@ -161,7 +167,7 @@ def _categories(
         of[question_of[here]] = category_of[here]
         present = np.unique(of[of >= 0])
         place = np.searchsorted(present, of)
-        found[label_set] = ([names[one] for one in present], np.where(of >= 0, place, -1))
+        found[label_set] = ([names[category] for category in present], np.where(of >= 0, place, -1))
     return found
 
 

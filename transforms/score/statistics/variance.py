@@ -41,14 +41,14 @@ class Grid:
         return np.asarray(np.isfinite(self.values).all(axis=(1, 2, 3)))
 
 
-def spread_row(grid: Grid, step: str, *, about: str = "") -> Iterator[dict[str, object]]:
+def spread_row(grid: Grid, step: str) -> Iterator[dict[str, object]]:
     """The row sd_STEP; nothing when the step was not repeated."""
     axis = STEPS.index(step)
     repeats = grid.values.shape[axis]
     if repeats < 2:
         return
     values = grid.values[grid.complete]
-    others = tuple(one for one in range(4) if one != axis)
+    others = tuple(other for other in range(4) if other != axis)
     means = values.mean(axis=others) if len(values) else np.full(repeats, np.nan)
     yield row_of(
         **grid.common
@@ -57,12 +57,12 @@ def spread_row(grid: Grid, step: str, *, about: str = "") -> Iterator[dict[str, 
             "statistic": f"sd_{step}",
             "value": np.std(means, ddof=1),
             "method": _METHOD.format(repeats),
-            "note": notes(about, "" if len(values) else _NO_COMMON),
+            "note": None if len(values) else _NO_COMMON,
         }
     )
 
 
-def component_rows(grid: Grid, *, about: str = "") -> Iterator[dict[str, object]]:
+def component_rows(grid: Grid) -> Iterator[dict[str, object]]:
     """Rows var_STEP for the questions and for every step that was repeated; nothing when none was."""
     levels = [axis for axis in range(4) if axis == 0 or grid.values.shape[axis] > 1]
     if len(levels) < 2:
@@ -80,7 +80,7 @@ def component_rows(grid: Grid, *, about: str = "") -> Iterator[dict[str, object]
                 "statistic": f"var_{step}",
                 "value": max(value, 0.0) if np.isfinite(value) else value,
                 "method": _NESTED.format(shape),
-                "note": notes(few_clusters_of(counted), about, said or (_TRUNCATED if value < 0 else "")),
+                "note": notes(few_clusters_of(counted), said or (_TRUNCATED if value < 0 else "")),
             }
         )
 
@@ -102,9 +102,9 @@ def components(values: Floats) -> dict[str, float]:
     for place, axis in enumerate(levels):
         inner = tuple(range(axis + 1, 4))
         means = values.mean(axis=inner, keepdims=True)
-        groups = int(np.prod([values.shape[one] for one in levels[:place]]))
+        groups = int(np.prod([values.shape[outer] for outer in levels[:place]]))
         freedom = groups * (values.shape[axis] - 1)
-        size = int(np.prod([values.shape[one] for one in inner]))
+        size = int(np.prod([values.shape[below] for below in inner]))
         squared.append(size * float(np.sum((means - above) ** 2)) / freedom)
         sizes.append(size)
         above = means

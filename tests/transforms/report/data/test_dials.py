@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlake.transforms.report.data.dials import crossings, dials
+from memlake.transforms.report.data.compared import crossings, dials
 from memlake.transforms.report.data.document import At, Compared, Number
 from memlake.transforms.study.parse import parse_study
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlake.transforms.report.data.words import ranges_without, token_sets, words_of
+from memlake.transforms.report.data.words import ranges_without, words_of
 from memlake.transforms.text.content_tokens import content_tokens
 
 # Articles, signs that change the length of a text in lower case, every kind of space, punctuation within words.
@@ -62,7 +62,7 @@ def test_words_stand_in_order_within_the_text_and_hold_no_space(text):
 )
 def test_a_word_is_lost_when_a_token_of_it_is_kept_nowhere(text, kept, lost):
     (words,) = words_of([text])
-    found = ranges_without(words, token_sets([kept])[kept])
+    found = ranges_without(words, frozenset(content_tokens(kept)))
     assert [text[start:end] for start, end in found] == lost
 
 
