@@ -3,10 +3,10 @@
 from dataclasses import asdict
 
 from memlake.flows.run.jobs import StageJob
-from memlake.flows.run.landing import Landing, models_for, seed_of, wanted_of
+from memlake.flows.run.landing import Landing, build_of, from_stored, models_for, seed_of
 from memlake.flows.run.record import finish, run_of
 from memlake.flows.run.settings import EmbedSettings
-from memlake.transforms.lake.query.stored_shards import check_representations, stored_shards
+from memlake.transforms.lake.query.stored_shards import check_representations
 from memlake.transforms.lake.storage.lake import open_lake
 
 
@@ -21,16 +21,8 @@ def embed(settings: EmbedSettings) -> dict[str, object]:
         with models_for(settings, run) as models:
             base = lake.snapshot()
             chosen = check_representations(base, settings.corpus, settings.representations)
-            wanted = wanted_of(lake, base, settings.corpus, (), settings.embedder, edge=models.edge, anew=True)
-            seed = seed_of(wanted, *chosen)
-            job = StageJob(lake, wanted, run.run_id, settings.execution, models=models)
-            published, report = Landing(run, job, settings.lock_timeout_s).land(
-                base,
-                lambda now: (
-                    stored_shards(
-                        now, "units", settings.corpus, seed, settings.shard_bytes, chosen, workers=settings.workers
-                    ),
-                    (),
-                ),
-            )
+            build = build_of(lake, base, settings.corpus, (), settings.embedder, edge=models.edge, anew=True)
+            job = StageJob(build, run.run_id, settings.execution)
+            landing = Landing(run, job, settings.lock_timeout_s, models)
+            published, report = landing.land(base, from_stored(settings, "units", seed_of(build, *chosen), chosen))
         return finish(run, published, report)

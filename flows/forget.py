@@ -1,9 +1,10 @@
 """Forget: a conversation out of every table."""
 
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from memlake.flows.run.record import run_of
-from memlake.transforms.lake.commit.audit import auditor
+from memlake.transforms.lake.commit.audit import run_audits
 from memlake.transforms.lake.commit.publish import forget as publish_without
 from memlake.transforms.lake.storage.lake import open_lake
 
@@ -31,7 +32,7 @@ def forget(settings: ForgetSettings) -> dict[str, object]:
             settings.corpus,
             settings.conversation,
             run_id=run.run_id,
-            audit=auditor(lake),
+            audit=partial(run_audits, lake),
             lock_timeout_s=settings.lock_timeout_s,
         )
         run.snapshot_id, run.outcome = published.snapshot_id, "published"

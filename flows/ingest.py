@@ -5,8 +5,8 @@ from dataclasses import asdict
 import pyarrow as pa
 
 from memlake.flows.run.adapter import step
-from memlake.flows.run.jobs import GatherJob, StageJob
-from memlake.flows.run.landing import ATTEMPTS, Landing, models_for, seed_of, wanted_of
+from memlake.flows.run.jobs import GatherJob, StageJob, carry_out
+from memlake.flows.run.landing import ATTEMPTS, Landing, build_of, models_for, seed_of
 from memlake.flows.run.planning import IngestPlan, forget_gathered, plan_buckets, plan_files, read_only
 from memlake.flows.run.record import check_dead_letters, finish, run_of
 from memlake.flows.run.settings import IngestSettings
@@ -26,16 +26,16 @@ def ingest(settings: IngestSettings) -> dict[str, object]:
         TooManyDeadLettersError: it was done, and more of the input died than was allowed.
     """
     check_name("corpus", settings.corpus)
-    makings = settings.makings()
+    specs = settings.specs()
     plan = plan_files(settings)
     if settings.dry_run:
         return read_only(plan, settings)
     lake = open_lake(settings.lake, create=True)
     with run_of(lake, "ingest", asdict(settings)) as run:
-        with models_for(settings, run, makings) as models:
+        with models_for(settings, run, specs) as models:
             base = lake.latest()
-            wanted = wanted_of(lake, base, settings.corpus, makings, settings.embedder_name, edge=models.edge)
-            seed = seed_of(wanted, plan.fingerprint)
+            build = build_of(lake, base, settings.corpus, specs, settings.embedder_name, edge=models.edge)
+            seed = seed_of(build, plan.fingerprint)
             gathered: list[str] = []
 
             def planned(_: Snapshot) -> tuple[list[Shard], list[pa.Table]]:
@@ -43,8 +43,9 @@ def ingest(settings: IngestSettings) -> dict[str, object]:
                 buckets, dead = _gather(lake, plan, seed, settings, run.run_id, gathered, first=len(shards))
                 return [*shards, *buckets], [dead_rows(plan.dead), *dead]
 
-            job = StageJob(lake, wanted, run.run_id, settings.execution, plan.options, plan.total_bytes, models)
-            published, report = Landing(run, job, settings.lock_timeout_s).land(base, planned)
+            job = StageJob(build, run.run_id, settings.execution, plan.options)
+            landing = Landing(run, job, settings.lock_timeout_s, models, plan.total_bytes)
+            published, report = landing.land(base, planned)
         forget_gathered(lake, gathered)
         made = finish(run, published, report)
         check_dead_letters(
@@ -68,9 +69,9 @@ def _gather(
     shards = plan.gathering(seed)
     if not shards:
         return [], []
-    job = GatherJob(lake, run_id, settings.execution, plan.buckets, plan.options, plan.total_bytes)
+    job = GatherJob(str(lake.root), run_id, settings.execution, plan.buckets, plan.options)
     for _ in range(ATTEMPTS):
-        gathered[:] = step(job.run, name="gather-turns", retries=2)(shards)
+        gathered[:] = step(carry_out, name="gather-turns", retries=2)(job, shards, total_bytes=plan.total_bytes)
         found = plan_buckets(lake, gathered, seed, first=first)
         if found is not None:
             return found

@@ -5,14 +5,15 @@ from dataclasses import asdict, dataclass, field
 import pyarrow.compute as pc
 
 from memlake.flows.run.jobs import StageJob
-from memlake.flows.run.landing import Landing, seed_of
+from memlake.flows.run.landing import Landing, from_stored, seed_of
 from memlake.flows.run.record import finish, run_of
 from memlake.flows.run.settings import PipelineSettings
 from memlake.schemas.vectors import vectors_table
 from memlake.transforms.embed.catalogue import check_embedder
-from memlake.transforms.lake.query.stored_shards import check_representations, stored_shards
+from memlake.transforms.lake.query.stored_shards import check_representations
 from memlake.transforms.lake.storage.base_parts import BaseParts
 from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.lake.storage.parts import UNITS_PART, VECTORS_PART
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.link.batches import LinkWish, not_embedded
 from memlake.transforms.link.similar import LinkSettings
@@ -41,17 +42,11 @@ def link(settings: LinkRunSettings) -> dict[str, object]:
         for name in chosen:
             _check_embedded(base, settings.corpus, name, settings.embedder)
         wish = LinkWish(settings.embedder, settings.links)
-        wanted = BuildSpec(BaseParts(str(lake.root), base.snapshot_id, settings.corpus), ())
-        seed = seed_of(wanted, "link", settings.embedder, settings.links.settings_hash, *chosen)
-        job = StageJob(lake, wanted, run.run_id, settings.execution, links=wish)
+        build = BuildSpec(BaseParts(str(lake.root), base.snapshot_id, settings.corpus), ())
+        seed = seed_of(build, "link", settings.embedder, settings.links.settings_hash, *chosen)
+        job = StageJob(build, run.run_id, settings.execution, links=wish)
         published, report = Landing(run, job, settings.lock_timeout_s).land(
-            base,
-            lambda now: (
-                stored_shards(
-                    now, "units", settings.corpus, seed, settings.shard_bytes, chosen, workers=settings.workers
-                ),
-                (),
-            ),
+            base, from_stored(settings, "units", seed, chosen)
         )
         return finish(run, published, report)
 
@@ -65,7 +60,7 @@ def _check_embedded(base: Snapshot, corpus: str, representation: str, embedder: 
     parts = base.read("parts", columns=["conversation_id", "part"], where=pc.field("corpus") == corpus)
     units, vectors = (
         parts.filter(pc.equal(parts["part"], part))["conversation_id"]
-        for part in (f"units:{representation}", f"vectors:{vectors_table(representation, embedder)}")
+        for part in (UNITS_PART.named(representation), VECTORS_PART.named(vectors_table(representation, embedder)))
     )
     if not pc.all(pc.is_in(units, value_set=vectors.combine_chunks())).as_py():
         raise not_embedded(representation, embedder, corpus)

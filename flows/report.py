@@ -7,7 +7,7 @@ from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.base.jsonable import json_text
 from memlake.transforms.evaluate.runs import find_run, runs_of, study_of_run
 from memlake.transforms.lake.commit.publish import forgotten_of
-from memlake.transforms.lake.query.connect import connect_snapshot
+from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.report.data.document import Document
 from memlake.transforms.report.data.report import report_document
@@ -35,8 +35,8 @@ def make_report(uri: str, at: str, run_id: str | None, *, questions: int | None 
     latest = lake.latest()
     forgotten = {corpus.name: frozenset(forgotten_of(latest, corpus.name).to_pylist()) for corpus in study.corpora}
     with (
-        connect_snapshot(lake, lake.snapshot(at)) as connection,
-        connect_snapshot(lake, lake.snapshot(run.read_snapshot_id)) as source,
+        connect(lake, lake.snapshot(at)) as connection,
+        connect(lake, lake.snapshot(run.read_snapshot_id)) as source,
     ):
         return report_document(
             connection, source, run.run_id, study, declared=declared, forgotten=forgotten, questions=questions

@@ -3,14 +3,13 @@
 from dataclasses import asdict
 
 from memlake.flows.run.jobs import StageJob
-from memlake.flows.run.landing import Landing, models_for, seed_of, wanted_of
+from memlake.flows.run.landing import Landing, build_of, from_stored, models_for, seed_of
 from memlake.flows.run.record import check_dead_letters, finish, run_of
 from memlake.flows.run.settings import RepresentSettings
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.lake.query.stored_shards import stored_shards
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.represent.catalogue import asking
-from memlake.transforms.represent.price import price_making
+from memlake.transforms.represent.price import price_representation
 
 
 def represent(settings: RepresentSettings) -> dict[str, object]:
@@ -22,21 +21,15 @@ def represent(settings: RepresentSettings) -> dict[str, object]:
         ModelStoppedError: the models stopped the run; nothing was published.
         TooManyDeadLettersError: it was done, and more of the pieces given to a model failed than was allowed.
     """
-    makings = settings.makings()
+    specs = settings.specs()
     lake = open_lake(settings.lake)
     with run_of(lake, "represent", asdict(settings)) as run:
-        with models_for(settings, run, makings) as models:
+        with models_for(settings, run, specs) as models:
             base = lake.snapshot()
-            wanted = wanted_of(lake, base, settings.corpus, makings, settings.embedder_name, edge=models.edge)
-            seed = seed_of(wanted)
-            job = StageJob(lake, wanted, run.run_id, settings.execution, models=models)
-            published, report = Landing(run, job, settings.lock_timeout_s).land(
-                base,
-                lambda now: (
-                    stored_shards(now, "turns", settings.corpus, seed, settings.shard_bytes, workers=settings.workers),
-                    (),
-                ),
-            )
+            build = build_of(lake, base, settings.corpus, specs, settings.embedder_name, edge=models.edge)
+            job = StageJob(build, run.run_id, settings.execution)
+            landing = Landing(run, job, settings.lock_timeout_s, models)
+            published, report = landing.land(base, from_stored(settings, "turns", seed_of(build)))
         made = finish(run, published, report)
         check_dead_letters(made, report, allow_records=settings.allow_dead_records, of="pieces")
     return made
@@ -49,10 +42,10 @@ def price_represent(settings: RepresentSettings) -> dict[str, object]:
         NotFoundError: no such lake, corpus or representation.
         UsageError: none of the representations asks a model.
     """
-    makings = settings.makings()
-    if not any(map(asking, makings)):
+    specs = settings.specs()
+    if not any(map(asking, specs)):
         raise UsageError(
-            f"representations={', '.join(making.name for making in makings)}: none asks a model, so none has a price",
+            f"representations={', '.join(spec.name for spec in specs)}: none asks a model, so none has a price",
             hint="leave --plan out",
         )
     lake = open_lake(settings.lake)
@@ -61,6 +54,6 @@ def price_represent(settings: RepresentSettings) -> dict[str, object]:
         "corpus": settings.corpus,
         "snapshot_id": base.snapshot_id,
         "representations": [
-            price_making(lake, base, settings.corpus, making, settings.models) for making in makings if asking(making)
+            price_representation(lake, base, settings.corpus, spec, settings.models) for spec in specs if asking(spec)
         ],
     }

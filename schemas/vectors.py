@@ -13,6 +13,8 @@ _KEY = {"lance-schema:unenforced-primary-key": "true"}
 _ANY_CHECKPOINT = ("flag", "sentence")
 _OPTIONS = re.compile(r"(,[a-z_]+=[A-Za-z0-9.]+)+$")
 _LONGEST_NAME = 60
+# Between representation and embedder in a table's name; no name of either holds it.
+_BETWEEN = "__"
 
 
 def vectors_schema(
@@ -87,7 +89,12 @@ def embedder_name(embedder: str) -> str:
 
 def vectors_table(representation: str, embedder: str) -> str:
     """Name of the Lance table that holds a representation's vectors by one embedder."""
-    return f"{representation}__{embedder_name(embedder)}"
+    return f"{representation}{_BETWEEN}{embedder_name(embedder)}"
+
+
+def representation_of(table: str) -> str:
+    """The representation whose vectors a Lance table holds."""
+    return table.partition(_BETWEEN)[0]
 
 
 def _safe(name: str) -> str:

@@ -1,8 +1,11 @@
-"""Beam jobs: the one pipeline, put together for each kind of shard and run on any runner."""
+"""Jobs as data: what is to be done with shards, which any process can do; and Beam, which does it unless told otherwise."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import length_hint
+from pathlib import Path
+from typing import ClassVar
 
 import apache_beam as beam
 
@@ -13,14 +16,9 @@ from memlake.transforms.base.errors import JobFailedError
 from memlake.transforms.base.shard import Shard
 from memlake.transforms.embed.beam import EmbedUnits
 from memlake.transforms.lake.stage.beam import StageFiles
-from memlake.transforms.lake.stage.bundle import discard
-from memlake.transforms.lake.stage.manifest import drop_manifest, finished_shards, read_manifest
 from memlake.transforms.lake.stage.progress import Progress
-from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.link.batches import LinkWish
 from memlake.transforms.link.beam import LinkUnits
-from memlake.transforms.llm.driver import Models
-from memlake.transforms.llm.protocol.model import ModelStoppedError
 from memlake.transforms.read.beam import GatherTurns, ReadShards
 from memlake.transforms.represent.batches import BuildSpec
 from memlake.transforms.represent.beam import BuildUnits
@@ -42,98 +40,97 @@ class StageJob:
 
     Attributes:
         links: which links to make among stored units; None for none.
-        models: those that the wanted edge leads to; what they left unanswered offline is never handed on.
     """
 
-    lake: Lake
-    wanted: BuildSpec
+    label: ClassVar[str] = "staging"
+
+    build: BuildSpec
     run_id: str
     execution: Execution
     options: ReadOptions = field(default_factory=ReadOptions)
-    total_bytes: int = 0
-    models: Models = field(default_factory=Models)
     links: LinkWish | None = None
 
-    def run(self, shards: Sequence[Shard]) -> list[str]:
-        """Stage the shards and return the names of their manifests; shards that are finished already cost one look.
+    @property
+    def lake(self) -> str:
+        """The lake's root."""
+        return self.build.base_parts.lake
 
-        Raises:
-            ModelStoppedError: see `Models.check`; what was staged is thrown away.
-        """
-        with _watched(self, len(shards), "staging") as progress:
-            self._run_pipeline(shards)
-            names = progress.names(len(shards))
-        try:
-            self.models.check()
-        except ModelStoppedError:
-            for name in names:
-                _throw_away(self.lake, name)
-            raise
-        return [part for name in names for part in finished_shards(self.lake.root, name) or [name]]
-
-    def _run_pipeline(self, shards: Sequence[Shard]) -> None:
-        wanted = self.wanted
-        with _pipeline(self.execution) as pipeline:
-            batches = (
-                pipeline
-                | "Shards" >> beam.Create(list(shards), reshuffle=False)
-                | "SpreadShards" >> beam.Reshuffle()
-                | "ReadShards" >> ReadShards(wanted.known, self.options, self.run_id)
+    def wire(self, shards: beam.PCollection) -> beam.PCollection:
+        """PCollection[Shard] -> PCollection[str]: the names of the shards whose manifests were put now."""
+        build = self.build
+        batches = shards | "ReadShards" >> ReadShards(build.base_parts, self.options, self.run_id)
+        if build.specs:
+            batches = batches | "BuildUnits" >> BuildUnits(build)
+        if build.embedder:
+            batches = batches | "EmbedUnits" >> EmbedUnits(
+                build.embedder, build.fingerprint, edge=build.edge, workers=self.execution.workers
             )
-            if not any(shard.kind == "units" for shard in shards):
-                batches = batches | "BuildUnits" >> BuildUnits(wanted)
-            if wanted.embedder:
-                batches = batches | "EmbedUnits" >> EmbedUnits(
-                    wanted.known, wanted.embedder, wanted.fingerprint, edge=wanted.edge, workers=self.execution.workers
-                )
-            if self.links is not None:
-                batches = batches | "LinkUnits" >> LinkUnits(wanted.known, self.links)
-            _ = batches | "StageFiles" >> StageFiles(self.lake.uri, wanted.known.corpus)
+        if self.links is not None:
+            batches = batches | "LinkUnits" >> LinkUnits(build.base_parts, self.links)
+        return batches | "StageFiles" >> StageFiles(self.lake, build.base_parts.corpus)
 
 
 @dataclass(frozen=True, slots=True)
 class GatherJob:
     """Gather a-turn-a-line shards into buckets of whole conversations, as staged files."""
 
-    lake: Lake
+    label: ClassVar[str] = "gathering"
+
+    lake: str
     run_id: str
     execution: Execution
     buckets: int
     options: ReadOptions = field(default_factory=ReadOptions)
-    total_bytes: int = 0
 
-    def run(self, shards: Sequence[Shard]) -> list[str]:
-        """Gather the shards and return the names of the notes that say which files hold which bucket."""
-        gather = GatherTurns(self.lake.uri, self.options, self.buckets, self.run_id)
-        with _watched(self, len(shards), "gathering") as progress:
-            with _pipeline(self.execution) as pipeline:
-                _ = (
-                    pipeline
-                    | "Shards" >> beam.Create(list(shards), reshuffle=False)
-                    | "SpreadShards" >> beam.Reshuffle()
-                    | "GatherTurns" >> gather
-                )
-            return progress.names(len(shards))
+    def wire(self, shards: beam.PCollection) -> beam.PCollection:
+        """PCollection[Shard] -> PCollection[str]: the names of the notes that say which files hold which bucket."""
+        return shards | "GatherTurns" >> GatherTurns(self.lake, self.options, self.buckets, self.run_id)
 
 
-def _throw_away(lake: Lake, shard: str) -> None:
-    """Delete a shard's manifests and files: a later run would take it for finished."""
-    for name in finished_shards(lake.root, shard):
-        manifest = read_manifest(lake.staged, name)
-        if manifest is not None:
-            drop_manifest(lake.staged, manifest, beside=False)
-            discard(lake.root, manifest)
+Job = StageJob | GatherJob
+# Does a job on the shards that it takes, of which there may be no end; the names of what was put for each, in order.
+Executor = Callable[[Job, Iterable[Shard]], list[str]]
 
 
-@contextmanager
-def _watched(job: StageJob | GatherJob, shards: int, label: str) -> Iterator[Progress]:
-    """The notes of a job's workers, drawn on the terminal while it runs and removed however it ends."""
-    progress = Progress(job.lake.staged, job.run_id)
+def run_in_beam(job: Job, shards: Iterable[Shard]) -> list[str]:
+    """Do a job on the runner that its execution names; any process that reaches the lake can, for any of its shards.
+
+    Shards that are done already cost one look.
+
+    Raises:
+        JobFailedError: a worker process failed; with the last line of what it reported.
+    """
+    taken = list(shards)
+    if not taken:
+        return []
+    notes = Progress(Path(job.lake) / "staged", job.run_id)
+    notes.open()
+    with _pipeline(job.execution) as pipeline:
+        job.wire(pipeline | "Shards" >> beam.Create(taken, reshuffle=False) | "SpreadShards" >> beam.Reshuffle())
+    return notes.names(shard.index for shard in taken)
+
+
+def carry_out(
+    job: Job,
+    shards: Iterable[Shard],
+    execute: Executor = run_in_beam,
+    *,
+    total_bytes: int | None = None,
+    asked: Callable[[], str] | None = None,
+) -> list[str]:
+    """Have a job done by an executor: its workers' notes are drawn on the terminal, and removed however it ends.
+
+    Args:
+        total_bytes: of all shards' input; None where nobody knows.
+        asked: what models were asked so far, where any is.
+    """
+    progress = Progress(Path(job.lake) / "staged", job.run_id)
     progress.open()
     try:
-        asked = job.models.told if isinstance(job, StageJob) and job.models.server else None
-        with watching(progress, shards, job.total_bytes, label=label, quiet=job.execution.quiet, asked=asked):
-            yield progress
+        # A list says how many shards it has, a stream does not.
+        count = length_hint(shards) or None
+        with watching(progress, count, total_bytes, label=job.label, quiet=job.execution.quiet, asked=asked):
+            return execute(job, shards)
     finally:
         progress.close()
 
@@ -143,7 +140,7 @@ def _pipeline(execution: Execution) -> Iterator[beam.Pipeline]:
     """A pipeline that runs when the block ends.
 
     Raises:
-        JobFailedError: a worker process failed; with the last line of what it reported.
+        JobFailedError: see `run_in_beam`.
     """
     try:
         with runner(execution.runner, workers=execution.workers, options=execution.runner_options) as pipeline:

@@ -2,88 +2,136 @@
 
 import json
 import shlex
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal
 
 import pyarrow as pa
 
 from memlake.flows.run.adapter import step
-from memlake.flows.run.jobs import StageJob
+from memlake.flows.run.jobs import Executor, StageJob, carry_out, run_in_beam
 from memlake.flows.run.record import Report, Run, code_version, collect
 from memlake.flows.run.settings import PipelineSettings
 from memlake.schemas import REPRESENTATIONS
 from memlake.schemas.table import settings_json
-from memlake.schemas.vectors import vectors_table
+from memlake.schemas.vectors import representation_of, vectors_table
 from memlake.transforms.base.errors import LakeConflictError, UsageError
 from memlake.transforms.base.shard import Shard
 from memlake.transforms.embed.catalogue import card_of, served_models
 from memlake.transforms.embed.embedder import fingerprint
 from memlake.transforms.embed.vectors import check_card
-from memlake.transforms.lake.commit.audit import auditor
-from memlake.transforms.lake.commit.publish import PublishedSnapshot, StageAgainError, publish_shards
-from memlake.transforms.lake.stage.manifest import DEAD_SEEN
+from memlake.transforms.lake.commit.audit import run_audits
+from memlake.transforms.lake.commit.publish import PublishedSnapshot, publish_shards
+from memlake.transforms.lake.query.stored_shards import stored_shards
+from memlake.transforms.lake.stage.bundle import discard
+from memlake.transforms.lake.stage.manifest import (
+    DEAD_SEEN,
+    Manifest,
+    StageAgainError,
+    drop_manifest,
+    staged_manifests,
+)
 from memlake.transforms.lake.storage.base_parts import BaseParts
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.llm.driver import Models, open_models
 from memlake.transforms.llm.edge import EdgeSettings
+from memlake.transforms.llm.protocol.model import ModelStoppedError
 from memlake.transforms.llm.records.calls import paid
 from memlake.transforms.represent.batches import BuildSpec
 from memlake.transforms.represent.catalogue import OF_THE_RUN, asking
 from memlake.transforms.represent.common.representation import RepresentationSpec
-from memlake.transforms.represent.supplied import supplied_making
+from memlake.transforms.represent.supplied import supplied_spec
 
 ATTEMPTS = 4
-ShardPlanner = Callable[[Snapshot], tuple[Sequence[Shard], Sequence[pa.Table]]]
+# The shards to stage, of which there may be no end, and dead letters met while planning, for a base.
+ShardPlanner = Callable[[Snapshot], tuple[Iterable[Shard], Sequence[pa.Table]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """What a pipeline run is to bring into the lake."""
+    """What a pipeline run is to bring into the lake.
+
+    Attributes:
+        models: those that the job asks; what they left unanswered offline is never handed on.
+        total_bytes: of the input, for people; None where nobody knows.
+        execute: what does the job on the shards; it may be elsewhere, and may take only the first of them.
+    """
 
     run: Run
     job: StageJob
     lock_timeout_s: float = 60.0
+    models: Models = field(default_factory=Models)
+    total_bytes: int | None = None
+    execute: Executor = run_in_beam
 
     def land(self, base: Snapshot, plan: ShardPlanner) -> tuple[PublishedSnapshot, Report]:
         """Plan, stage and publish; at most a few times over, each time from the newest base.
 
         Args:
-            base: the snapshot that the job was told to compare with.
-            plan: the shards to stage, and dead letters met while planning, for a base.
+            base: the snapshot that the job compares with.
 
         Raises:
             LakeConflictError: the lake would not stand still.
+            ModelStoppedError: see `Models.check`; what was staged is thrown away.
         """
-        job = self.job
+        lake, job = self.run.lake, self.job
         for _ in range(ATTEMPTS):
             shards, dead = plan(base)
             with self.run.timed("stage"):
-                names = step(_stage, name="stage-shards", retries=2)(job, shards)
-            report = collect(self.run.lake, names, list(dead))
-            with self.run.timed("publish"):
-                published = step(_publish, name="publish-snapshot")(self, names, report.representations)
-            if published is not None:
+                names = step(carry_out, name="stage-shards", retries=2)(
+                    job,
+                    shards,
+                    self.execute,
+                    total_bytes=self.total_bytes,
+                    asked=self.models.told if self.models.server else None,
+                )
+            try:
+                manifests = staged_manifests(lake.staged, names)
+                self._check_models(manifests)
+                report = collect(lake, manifests, dead)
+                with self.run.timed("publish"):
+                    published = step(_publish, name="publish-snapshot")(self, manifests, report.representations)
+            except StageAgainError:
+                base = lake.latest()
+                base_parts = replace(job.build.base_parts, snapshot_id=base.snapshot_id)
+                job = replace(job, build=replace(job.build, base_parts=base_parts))
+            else:
                 return published, _with_conflicts(report, published)
-            base = self.run.lake.latest()
-            job = replace(
-                job, wanted=replace(job.wanted, known=replace(job.wanted.known, snapshot_id=base.snapshot_id))
-            )
         raise LakeConflictError(
-            f"lake={self.run.lake.uri}: other writers changed it {ATTEMPTS} times while this run staged",
+            f"lake={lake.uri}: other writers changed it {ATTEMPTS} times while this run staged",
             hint="run the command again",
         )
 
+    def _check_models(self, manifests: Sequence[Manifest]) -> None:
+        """Throw away what is not whole: a later run would take it for finished."""
+        try:
+            self.models.check()
+        except ModelStoppedError:
+            for manifest in manifests:
+                drop_manifest(self.run.lake.staged, manifest, beside=False)
+                discard(self.run.lake.root, manifest)
+            raise
+
+
+def from_stored(
+    settings: PipelineSettings, table: Literal["turns", "units"], seed: str, representations: Collection[str] = ()
+) -> ShardPlanner:
+    """Shards of what the lake holds of the corpus: its turns, or the units of some representations."""
+    of, size, workers = settings.corpus, settings.shard_bytes, settings.workers
+    return lambda base: (stored_shards(base, table, of, seed, size, representations, workers=workers), ())
+
 
 @contextmanager
-def models_for(settings: PipelineSettings, run: Run, makings: Sequence[RepresentationSpec] = ()) -> Iterator[Models]:
+def models_for(settings: PipelineSettings, run: Run, specs: Sequence[RepresentationSpec] = ()) -> Iterator[Models]:
     """The models that a pipeline asks: for its representations, for its embedder; none for most.
 
     Raises:
         UsageError, ModelStoppedError: see `open_models`.
     """
-    asked = [str(making.settings["model"]) for making in makings if asking(making)]
+    asked = [str(spec.settings["model"]) for spec in specs if asking(spec)]
     asked += served_models(settings.embedder)
     with open_models(settings.models, run.lake, run.run_id, needed=bool(asked), models=tuple(asked)) as models:
         yield models
@@ -91,11 +139,11 @@ def models_for(settings: PipelineSettings, run: Run, makings: Sequence[Represent
         run.paid = paid(run.lake, run.run_id)
 
 
-def wanted_of(
+def build_of(
     lake: Lake,
     base: Snapshot,
     corpus: str,
-    makings: tuple[RepresentationSpec, ...],
+    specs: tuple[RepresentationSpec, ...],
     embedder: str,
     *,
     edge: EdgeSettings | None = None,
@@ -111,7 +159,7 @@ def wanted_of(
         UsageError: a representation is stored with other settings.
         EmbedderMismatchError: vectors are stored that another model, revision or dimension made.
     """
-    _check_settings(base, makings)
+    _check_settings(base, specs)
     made_by = ""
     if embedder:
         card = card_of(embedder, edge)
@@ -119,81 +167,74 @@ def wanted_of(
         for table in () if anew else base.lance_tables():
             held = base.lance_table(table)
             # Every table of this embedder: which supplied representations a source brings is not known yet.
-            if held is not None and table == vectors_table(table.split("__", 1)[0], embedder):
+            if held is not None and table == vectors_table(representation_of(table), embedder):
                 check_card(
                     held.schema.metadata, card, f"memlake embed --embedder {shlex.quote(embedder)} --corpus {corpus}"
                 )
-    return BuildSpec(BaseParts(str(lake.root), base.snapshot_id, corpus), makings, embedder, made_by, edge)
+    return BuildSpec(BaseParts(str(lake.root), base.snapshot_id, corpus), specs, embedder, made_by, edge)
 
 
-def _check_settings(base: Snapshot, makings: Sequence[RepresentationSpec]) -> None:
+def _check_settings(base: Snapshot, specs: Sequence[RepresentationSpec]) -> None:
     """Refuse a representation that is stored with other settings than it is asked for."""
     stored = {row["representation"]: row for row in base.read("representations").to_pylist()}
-    for making in makings:
-        row = stored.get(making.name)
-        if row is None or row["settings_hash"] == making.settings_hash:
+    for spec in specs:
+        row = stored.get(spec.name)
+        if row is None or row["settings_hash"] == spec.settings_hash:
             continue
-        before, now = json.loads(row["settings"]), dict(making.settings)
+        before, now = json.loads(row["settings"]), dict(spec.settings)
         keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
         differ = [f"{key}={before.get(key)!r} stored, {now.get(key)!r} asked for" for key in keys]
-        if row["revision"] != making.revision:
-            differ.append(f"revision {row['revision']} stored, {making.revision} asked for")
+        if row["revision"] != spec.revision:
+            differ.append(f"revision {row['revision']} stored, {spec.revision} asked for")
         flags = "".join(
             f" --{key} {shlex.quote(str(before[key]))}" for key in keys if before.get(key) and key in OF_THE_RUN
         )
         again = f"{flags.strip()} goes on with the stored one; or " if flags else ""
         raise UsageError(
-            f"representation={making.name!r} is stored with other settings: "
+            f"representation={spec.name!r} is stored with other settings: "
             f"{'; '.join(differ) or 'the same, and another prompt, schema or rule'}",
-            hint=f"{again}give it another name, such as {making.name}-2:KEY=VALUE",
+            hint=f"{again}give it another name, such as {spec.name}-2:KEY=VALUE",
         )
 
 
-def representation_rows(makings: Sequence[RepresentationSpec]) -> pa.Table:
+def representation_rows(specs: Sequence[RepresentationSpec]) -> pa.Table:
     """Rows of the table representations."""
     return REPRESENTATIONS.rows(
         [
             {
-                "representation": making.name,
-                "kind": making.kind,
-                "settings": settings_json(dict(making.settings)),
-                "settings_hash": making.settings_hash,
-                "revision": making.revision,
+                "representation": spec.name,
+                "kind": spec.kind,
+                "settings": settings_json(dict(spec.settings)),
+                "settings_hash": spec.settings_hash,
+                "revision": spec.revision,
                 "code_version": code_version(),
             }
-            for making in makings
+            for spec in specs
         ]
     )
 
 
-def seed_of(wanted: BuildSpec, *more: str) -> str:
+def seed_of(build: BuildSpec, *more: str) -> str:
     """Everything but a shard's bytes that decides what is staged for it."""
-    makings = ",".join(f"{making.name}={making.settings_hash}" for making in wanted.makings)
-    return "|".join((wanted.known.corpus, makings, wanted.embedder, wanted.fingerprint, *more))
+    specs = ",".join(f"{spec.name}={spec.settings_hash}" for spec in build.specs)
+    return "|".join((build.base_parts.corpus, specs, build.embedder, build.fingerprint, *more))
 
 
-def _stage(job: StageJob, shards: Sequence[Shard]) -> list[str]:
-    return job.run(shards) if shards else []
-
-
-def _publish(landing: Landing, names: Sequence[str], staged: Collection[str]) -> PublishedSnapshot | None:
-    """Commit; None when some shards are to be staged again."""
-    run, wanted = landing.run, landing.job.wanted
-    made = {making.name for making in wanted.makings}
-    makings = [*wanted.makings, *(supplied_making(name) for name in sorted(staged) if name not in made)]
-    try:
-        return publish_shards(
-            run.lake,
-            names,
-            corpus=wanted.known.corpus,
-            run_id=run.run_id,
-            operation=run.flow,
-            audit=auditor(run.lake),
-            representations=representation_rows(makings),
-            lock_timeout_s=landing.lock_timeout_s,
-        )
-    except StageAgainError:
-        return None
+def _publish(landing: Landing, manifests: Sequence[Manifest], staged: Collection[str]) -> PublishedSnapshot:
+    run, build = landing.run, landing.job.build
+    made = {spec.name for spec in build.specs}
+    return publish_shards(
+        run.lake,
+        manifests,
+        corpus=build.base_parts.corpus,
+        run_id=run.run_id,
+        operation=run.flow,
+        audit=partial(run_audits, run.lake),
+        representations=representation_rows(
+            [*build.specs, *(supplied_spec(name) for name in sorted(staged) if name not in made)]
+        ),
+        lock_timeout_s=landing.lock_timeout_s,
+    )
 
 
 def _with_conflicts(report: Report, published: PublishedSnapshot) -> Report:

@@ -124,12 +124,12 @@ def forget_gathered(lake: Lake, names: Sequence[str]) -> None:
 
 def read_only(plan: IngestPlan, settings: IngestSettings) -> dict[str, object]:
     """Read everything and write nothing: the document of `memlake ingest --dry-run --json`."""
-    known = _known(settings)
+    base_parts = _base_parts(settings)
     seen: Counter[str] = Counter()
     parts: Counter[str] = Counter()
     dead: Counter[str] = Counter(letter.reason for letter in plan.dead)
     for shard in plan.shards(""):
-        for batch in read_batches(shard, "", known, plan.options):
+        for batch in read_batches(shard, "", base_parts, plan.options):
             seen.update(batch.seen)
             dead.update(letter.reason for letter in batch.dead)
             parts.update("changed" if staged else "unchanged" for staged in batch.parts["staged"].to_pylist())
@@ -158,7 +158,7 @@ def read_only(plan: IngestPlan, settings: IngestSettings) -> dict[str, object]:
     }
 
 
-def _known(settings: IngestSettings) -> BaseParts:
+def _base_parts(settings: IngestSettings) -> BaseParts:
     try:
         lake = open_lake(settings.lake)
     except NotFoundError:

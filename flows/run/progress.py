@@ -13,8 +13,8 @@ _REFRESH_S = 0.5
 @contextmanager
 def watching(
     progress: Progress,
-    shards: int,
-    total_bytes: int,
+    shards: int | None,
+    total_bytes: int | None,
     *,
     label: str,
     quiet: bool,
@@ -24,7 +24,7 @@ def watching(
 
     Args:
         asked: what models were asked so far, where any is. All input is read long before they have answered: the bar
-            then only tells that the run is alive.
+            then only tells that the run is alive, as it does where nobody knows how many shards there are.
     """
     if quiet or not sys.stderr.isatty():
         yield
@@ -45,7 +45,8 @@ def watching(
     stop = threading.Event()
     with bar:
         total = float(total_bytes or 1)
-        task = bar.add_task(label, total=total, shards=f"0/{shards}", turns="0", asked="")
+        of_all = "" if shards is None else f"/{shards}"
+        task = bar.add_task(label, total=total, shards=f"0{of_all}", turns="0", asked="")
         shown = 0.0
 
         def draw() -> None:
@@ -55,12 +56,12 @@ def watching(
                 last = stop.wait(_REFRESH_S)
                 done = progress.done(shards)
                 # A shard that is larger than those before it makes the whole larger; what was shown stays.
-                shown = max(shown, done.share * total)
+                shown = max(shown, (done.share or 0.0) * total)
                 more = f", {asked()}" if asked else ""
-                waiting = asked is not None and shown >= total
+                waiting = done.share is None or (asked is not None and shown >= total)
                 # rich takes no total for "leave it as it is" in `update`.
                 bar.tasks[0].total = None if waiting else total
-                bar.update(task, completed=shown, shards=f"{done.shards}/{shards}", turns=f"{done.turns:,}", asked=more)
+                bar.update(task, completed=shown, shards=f"{done.shards}{of_all}", turns=f"{done.turns:,}", asked=more)
 
         thread = threading.Thread(target=draw, daemon=True)
         thread.start()

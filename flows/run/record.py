@@ -4,9 +4,9 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Literal
@@ -21,7 +21,7 @@ from memlake.schemas.table import settings_json
 from memlake.transforms.base.errors import MemlakeError, TooManyDeadLettersError
 from memlake.transforms.base.ids import content_id
 from memlake.transforms.lake.commit.publish import PublishedSnapshot
-from memlake.transforms.lake.stage.manifest import DEAD_SEEN, read_manifest
+from memlake.transforms.lake.stage.manifest import DEAD_SEEN, Manifest
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.llm.edge import without_secrets
 
@@ -138,32 +138,24 @@ class Report:
         return int(pc.sum(pc.and_(lost, whole if files else pc.invert(whole))).as_py() or 0)
 
 
-def collect(lake: Lake, shards: list[str], extra: list[pa.Table]) -> Report:
-    """Add up what the shards' manifests say; read before the commit, which deletes them."""
+def collect(lake: Lake, manifests: Sequence[Manifest], extra: Sequence[pa.Table]) -> Report:
+    """Add up what manifests say; before the commit, which deletes the dead letters beside them."""
     seen: Counter[str] = Counter()
     dead = [DEAD_SEEN.empty_table(), *extra]
     representations: set[str] = set()
-    for shard in dict.fromkeys(shards):
-        manifest = read_manifest(lake.staged, shard)
-        if manifest is not None:
-            seen.update(manifest.seen)
-            dead.append(manifest.read_dead(lake.staged))
-            representations.update(file.partition["representation"] for file in manifest.files if file.table == "units")
+    for manifest in manifests:
+        seen.update(manifest.seen)
+        dead.append(manifest.read_dead(lake.staged))
+        representations.update(file.partition["representation"] for file in manifest.files if file.table == "units")
     return Report(lake.uri, seen, pa.concat_tables(dead), frozenset(representations))
 
 
 def journal_dead(run: Run, dead: pa.Table) -> None:
     """Append dead letters to their journal, each once a run."""
-    rows = {
-        content_id(*(str(value) for value in letter.values())): {
-            **letter,
-            "run_id": run.run_id,
-            "payload_id": content_id(*(str(value) for value in letter.values())),
-            "logged_at": datetime.now(UTC),
-        }
-        for letter in dead.to_pylist()
-    }
-    run.lake.journal(DEAD_LETTERS, DEAD_LETTERS.rows(list(rows.values())))
+    letters = {content_id(*map(str, letter.values())): letter for letter in dead.to_pylist()}
+    more = {"run_id": run.run_id, "logged_at": datetime.now(UTC)}
+    rows = [{**letter, **more, "payload_id": payload_id} for payload_id, letter in letters.items()]
+    run.lake.journal(DEAD_LETTERS, DEAD_LETTERS.rows(rows))
 
 
 def document(run: Run, published: PublishedSnapshot, report: Report) -> dict[str, object]:
@@ -178,9 +170,7 @@ def document(run: Run, published: PublishedSnapshot, report: Report) -> dict[str
         "base_snapshot_id": published.base_snapshot_id,
         "seen": seen,
         "counts": {
-            name: {"added": one.added, "replaced": one.replaced, "removed": one.removed}
-            for name, one in sorted(published.counts.items())
-            if one.added or one.replaced or one.removed
+            name: asdict(counts) for name, counts in sorted(published.counts.items()) if any(asdict(counts).values())
         },
         "skipped": published.skipped,
         "stale": list(published.stale),
@@ -211,15 +201,9 @@ def finish(run: Run, published: PublishedSnapshot, report: Report) -> dict[str, 
         "models": dict(run.paid),
         "timings": run.timings,
     }
-    pins = run.lake.snapshot(published.snapshot_id).pins if published.snapshot_id else {}
+    pins = published.pins
     rows = [
-        {
-            "table": name,
-            "added": counts.added,
-            "replaced": counts.replaced,
-            "removed": counts.removed,
-            "version": pins[name].version if name in pins else None,
-        }
+        {"table": name, **asdict(counts), "version": pins[name].version if name in pins else None}
         for name, counts in sorted(published.counts.items())
     ]
     publish_artifact(f"{run.flow}-summary", rows=rows, markdown=_markdown(run, made))

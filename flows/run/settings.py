@@ -8,7 +8,7 @@ from memlake.flows.run.config import Settings
 from memlake.flows.run.jobs import Execution
 from memlake.transforms.llm.driver import ModelSettings
 from memlake.transforms.represent.by_rule.chunks import CHUNKS
-from memlake.transforms.represent.catalogue import making
+from memlake.transforms.represent.catalogue import spec_of
 from memlake.transforms.represent.common.representation import RepresentationSpec
 
 
@@ -63,7 +63,7 @@ class IngestSettings(PipelineSettings):
     chunk_size: int = 512
     overlap: int = 100
 
-    def makings(self) -> tuple[RepresentationSpec, ...]:
+    def specs(self) -> tuple[RepresentationSpec, ...]:
         """The representations to make; chunks always, under a name that tells their settings.
 
         Raises:
@@ -72,8 +72,8 @@ class IngestSettings(PipelineSettings):
         sizes = {"size": self.chunk_size, "overlap": self.overlap}
         plain = sizes == {name: CHUNKS.defaults[name] for name in sizes}
         named = f"chunks-s{self.chunk_size}-o{self.overlap}:size={self.chunk_size},overlap={self.overlap}"
-        specs = ["chunks" if plain else named, *(spec for spec in self.representations if spec != "chunks")]
-        return makings_of(specs, self.models)
+        wishes = ["chunks" if plain else named, *(wish for wish in self.representations if wish != "chunks")]
+        return specs_of(wishes, self.models)
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,13 @@ class RepresentSettings(PipelineSettings):
     names: tuple[str, ...]
     allow_dead_records: float = 0.01
 
-    def makings(self) -> tuple[RepresentationSpec, ...]:
+    def specs(self) -> tuple[RepresentationSpec, ...]:
         """The representations to make.
 
         Raises:
             NotFoundError, UsageError: a representation or a setting that cannot be.
         """
-        return makings_of(self.names, self.models)
+        return specs_of(self.names, self.models)
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,9 @@ class EmbedSettings(PipelineSettings):
     representations: tuple[str, ...] = ()
 
 
-def makings_of(specs: Sequence[str], models: ModelSettings) -> tuple[RepresentationSpec, ...]:
+def specs_of(wishes: Sequence[str], models: ModelSettings) -> tuple[RepresentationSpec, ...]:
     """Each representation that is asked for, once, with the run's model where it asks one."""
-    return tuple(making(spec, model=models.model, provider=models.provider_name) for spec in dict.fromkeys(specs))
+    return tuple(spec_of(wish, model=models.model, provider=models.provider_name) for wish in dict.fromkeys(wishes))
 
 
 def model_settings(chosen: Settings) -> ModelSettings:

@@ -1,7 +1,7 @@
 -- Every turn lies in a piece of each representation that asked a model about its conversation; pieces tell of as many
 -- units as are stored; a failed one says why; a quote that stands in the source to the character does stand there.
 -- grain: a conversation, or a unit, of a representation that breaks it; no row means pass
--- reads: audited, parts, representations, extractions, units, provenance, turns
+-- reads: audited, parts, part_names, representations, extractions, units, provenance, turns
 with asked as (
     select
         parts.corpus,
@@ -9,7 +9,8 @@ with asked as (
         representations.representation
     from parts
     semi join audited on parts.corpus = audited.corpus and parts.conversation_id = audited.conversation_id
-    inner join representations on parts.part = 'units:' || representations.representation
+    inner join part_names on parts.part = part_names.part and part_names.kind = 'units'
+    inner join representations on part_names.representation = representations.representation
     -- Those that ask a model, and they alone, have it among their settings.
     where contains(representations.settings, '"model":')
 ),

@@ -1,6 +1,6 @@
 -- Every link joins two different units of one conversation and representation, once; as many as its part says.
 -- grain: a link, or a relation of a conversation, that breaks it; no row means pass
--- reads: audited, links, units, parts
+-- reads: audited, links, units, parts, part_names
 with rows_of_audited as (
     select
         links.corpus,
@@ -84,7 +84,8 @@ counted as (
     select
         rows_of_audited.corpus,
         rows_of_audited.conversation_id,
-        'links:' || rows_of_audited.representation || ':' || rows_of_audited.relation as part,
+        rows_of_audited.representation,
+        rows_of_audited.relation,
         count(*) as found
     from rows_of_audited
     group by
@@ -103,12 +104,14 @@ miscounted as (
         coalesce(counted.found, 0) || ' links where ' || parts.rows || ' were staged' as problem
     from parts
     semi join audited on parts.corpus = audited.corpus and parts.conversation_id = audited.conversation_id
+    inner join part_names on parts.part = part_names.part and part_names.kind = 'links'
     left join counted
         on
             parts.corpus = counted.corpus
             and parts.conversation_id = counted.conversation_id
-            and parts.part = counted.part
-    where parts.part like 'links:%' and coalesce(counted.found, 0) <> parts.rows
+            and part_names.representation = counted.representation
+            and part_names.relation = counted.relation
+    where coalesce(counted.found, 0) <> parts.rows
 )
 
 select

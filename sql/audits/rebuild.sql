@@ -1,6 +1,6 @@
 -- Every transcript can be rebuilt from its chunks alone, byte for byte, and every chunk is the slice its span says.
 -- grain: a conversation and a representation by chunks that fails it; no row means pass
--- reads: audited, parts, representations, units, turns
+-- reads: audited, parts, part_names, representations, units, turns
 -- A chunk without what it shares with the one before is its tail. Tails put together are the transcript; what is shared
 -- must end the chunk before. With spans that start at 0 and leave no gap, both together prove each slice.
 with wanted as (
@@ -10,7 +10,8 @@ with wanted as (
         representations.representation
     from parts
     semi join audited on parts.corpus = audited.corpus and parts.conversation_id = audited.conversation_id
-    inner join representations on parts.part = 'units:' || representations.representation
+    inner join part_names on parts.part = part_names.part and part_names.kind = 'units'
+    inner join representations on part_names.representation = representations.representation
     where representations.kind = 'chunks' and parts.rows > 0
 ),
 

@@ -1,6 +1,6 @@
 -- Every vector row has its unit, and no unit has two; every conversation has as many as its part says.
 -- grain: a vector's unit, or a conversation of a vector table, that breaks it; no row means pass
--- reads: audited, vectors, units, parts
+-- reads: audited, vectors, units, parts, part_names
 -- By a hash of the unit id: this audit looks at all conversations at once, and hashes are a fifth of the ids.
 with rows_of_audited as (
     select
@@ -61,11 +61,11 @@ promised as (
     select
         parts.corpus,
         parts.conversation_id,
-        parts.part[9:] as vector_table,
+        part_names.vector_table,
         parts.rows as expected
     from parts
     semi join audited on parts.corpus = audited.corpus and parts.conversation_id = audited.conversation_id
-    where parts.part like 'vectors:%'
+    inner join part_names on parts.part = part_names.part and part_names.kind = 'vectors'
 ),
 
 miscounted as (

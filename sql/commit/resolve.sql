@@ -1,11 +1,6 @@
 -- What a commit lands, removes and drops, decided part by part.
 -- grain: landed, removed and dropped have one row a part of a conversation
--- reads: seen, base, losers
-
-create temp table forgotten as
-select base.conversation_id
-from base
-where base.part = 'forgotten';
+-- reads: seen, base, losers, forgotten, sources
 
 -- Of equal versions the first manifest's counts; the others' rows must not land beside it.
 create temp table candidates as
@@ -61,8 +56,16 @@ left join landed as winner
     on candidates.conversation_id = winner.conversation_id and candidates.part = winner.part
 where candidates.staged and candidates.manifest is distinct from winner.manifest;
 
--- New turns make old representations and old evidence untrue, new units the vectors and links of the old ones: what
--- this run did not bring anew goes.
+-- What was made from a part that is replaced is no longer true: what of it this run did not bring anew goes.
+create temp table outlived as
+select distinct
+    base.conversation_id,
+    base.part
+from base
+inner join sources on base.part = sources.part
+inner join landed
+    on base.conversation_id = landed.conversation_id and sources.source = landed.part and landed.replaces;
+
 create temp table removed as
 select
     base.conversation_id,
@@ -77,23 +80,8 @@ left join candidates
         and base.part = candidates.part
         and candidates.place = 1
         and candidates.lost_because is null
-left join landed as new_turns
-    on base.conversation_id = new_turns.conversation_id and new_turns.part = 'turns' and new_turns.replaces
-left join landed as new_units
-    on
-        base.conversation_id = new_units.conversation_id
-        and new_units.replaces
-        and new_units.part = 'units:' || case
-            when base.part like 'links:%' then split_part(base.part, ':', 2)
-            when base.part like 'vectors:%' then split_part(split_part(base.part, ':', 2), '__', 1)
-        end
-where
-    landed.part is not null
-    or (
-        (new_turns.part is not null or new_units.part is not null)
-        and candidates.part is null
-        and base.part not in ('turns', 'forgotten')
-    );
+left join outlived on base.conversation_id = outlived.conversation_id and base.part = outlived.part
+where landed.part is not null or (outlived.part is not null and candidates.part is null);
 
 create temp table outdated as
 select distinct candidates.manifest

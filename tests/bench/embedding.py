@@ -38,7 +38,6 @@ from memlake.transforms.embed.beam import EmbedUnits
 from memlake.transforms.embed.catalogue import load
 from memlake.transforms.embed.embedder import encode, fingerprint
 from memlake.transforms.embed.memo import Memo
-from memlake.transforms.lake.storage.base_parts import BaseParts
 from memlake.transforms.lake.storage.lake import open_lake
 
 BATCHES: list[Batch] = []
@@ -82,7 +81,7 @@ def stage(name: str) -> None:
             pipeline
             | beam.Create(range(len(BATCHES)), reshuffle=False)
             | beam.Map(_batch_at).with_output_types(Batch)
-            | EmbedUnits(BaseParts("", "", "bench"), name, fingerprint(load(name).card))
+            | EmbedUnits(name, fingerprint(load(name).card))
             | beam.Map(lambda batch: sum(table.num_rows for table in batch.vectors.values()))
         )
 

@@ -12,7 +12,7 @@ from memlake.flows.ingest import ingest
 from memlake.flows.run.settings import IngestSettings
 from memlake.transforms.base.errors import AuditError
 from memlake.transforms.embed.vectors import embed_units
-from memlake.transforms.lake.query.connect import connect, connect_snapshot
+from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.stage.land import keep_staged
 from memlake.transforms.lake.storage.lake import open_lake
 
@@ -66,7 +66,7 @@ def test_a_fault_of_any_stage_publishes_nothing_and_names_its_audit(wanted, monk
     lake = open_lake(wanted.lake)
     assert lake.snapshots().num_rows == 0
     assert [path.name for path in lake.staged.glob("*.manifest.json")] == []
-    with connect_snapshot(lake, lake.latest()) as connection:
+    with connect(lake, lake.latest()) as connection:
         ended = connection.sql("select outcome, snapshot_id from runs where event = 'ended'").fetchall()
     assert ended == [("audit_failed", None)]
     assert ingest(wanted)["counts"]["conversations"]["added"] == 3

@@ -43,7 +43,7 @@ POINTS = [
     pytest.param("memlake.transforms.llm.records.cache.put_once", 20, "after", marks=pytest.mark.long),
     ("memlake.transforms.lake.stage.bundle.put_manifest", 1, "before"),
     ("memlake.transforms.lake.commit.publish.commit_table", 1, "before"),
-    ("memlake.transforms.lake.commit.publish._append", 1, "after"),
+    ("memlake.transforms.lake.storage.lake.Lake.append_snapshot", 1, "after"),
 ]
 # From here on every reply is in the cache.
 ALL_ANSWERED = "memlake.transforms.lake.commit.publish"
@@ -113,7 +113,7 @@ def test_an_extraction_killed_anywhere_pays_at_most_what_was_in_flight_twice(
     wait_for(lambda: server.stats().in_flight == 0)
     first = server.stats()
     server.set(hold_after=None)
-    if when != "after" or target != "memlake.transforms.lake.commit.publish._append":
+    if when != "after" or target != "memlake.transforms.lake.storage.lake.Lake.append_snapshot":
         assert open_lake(str(lake)).snapshot().snapshot_id == old
     assert digest(lake, old) == before
     represent(asking(lake, "c", [NAME], server, shard_bytes=3_000, max_in_flight=IN_FLIGHT))

@@ -37,8 +37,8 @@ POINTS = [
     ("memlake.transforms.lake.commit.publish.commit_table", 4, "before"),
     pytest.param("memlake.transforms.lake.commit.publish.commit_fragments", 1, "after", marks=pytest.mark.long),
     ("memlake.transforms.lake.commit.publish.tag_version", 1, "after"),
-    pytest.param("memlake.transforms.lake.commit.publish._append", 1, "before", marks=pytest.mark.long),
-    ("memlake.transforms.lake.commit.publish._append", 1, "after"),
+    pytest.param("memlake.transforms.lake.storage.lake.Lake.append_snapshot", 1, "before", marks=pytest.mark.long),
+    ("memlake.transforms.lake.storage.lake.Lake.append_snapshot", 1, "after"),
     pytest.param("memlake.transforms.lake.commit.publish.drop_manifest", 1, "after", marks=pytest.mark.long),
 ]
 

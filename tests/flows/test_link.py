@@ -16,7 +16,7 @@ from memlake.flows.forget import ForgetSettings, forget
 from memlake.flows.ingest import ingest
 from memlake.flows.link import LinkRunSettings, link
 from memlake.flows.represent import represent
-from memlake.flows.run.jobs import StageJob
+from memlake.flows.run import landing
 from memlake.flows.run.settings import EmbedSettings, IngestSettings, RepresentSettings
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.lake.storage.lake import open_lake
@@ -170,16 +170,16 @@ def test_a_conversation_that_is_forgotten_takes_its_links_with_it_each_counted_o
 
 @pytest.mark.long
 def test_units_that_change_while_links_are_staged_are_linked_again(lake, tmp_path, monkeypatch):
-    stage, staged = StageJob.run, []
+    stage, staged = landing.carry_out, []
 
-    def and_meanwhile(self, shards):
-        names = stage(self, shards)
+    def and_meanwhile(*job, **more):
+        names = stage(*job, **more)
         staged.append(names)
         if len(staged) == 1:
             ingest(IngestSettings(lake, "c", (grown(tmp_path),), representations=("chunks", "turns")))
         return names
 
-    monkeypatch.setattr(StageJob, "run", and_meanwhile)
+    monkeypatch.setattr(landing, "carry_out", and_meanwhile)
     link(wish(lake))
     monkeypatch.undo()
     assert len(staged) == 3  # the links, what came meanwhile, the links again

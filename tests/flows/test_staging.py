@@ -91,7 +91,7 @@ def test_what_another_run_staged_under_other_settings_is_not_taken_for_this_ones
 def shard_names(wanted: IngestSettings, card: EmbedderCard | None = None) -> tuple[str, ...]:
     """The names of an ingest's shards on a lake of its own."""
     lake = open_lake(wanted.lake, create=True)
-    made = landing.wanted_of(lake, lake.latest(), wanted.corpus, wanted.makings(), wanted.embedder_name)
+    made = landing.build_of(lake, lake.latest(), wanted.corpus, wanted.specs(), wanted.embedder_name)
     if card is not None:
         made = replace(made, fingerprint=landing.fingerprint(card))
     plan = plan_files(wanted)

@@ -13,7 +13,7 @@ from memlake.transforms.embed.vectors import embed_units
 from memlake.transforms.evaluate.questions import each_once, labelled_questions
 from memlake.transforms.read.catalogue import read_source
 from memlake.transforms.read.tabulate import tabulate
-from memlake.transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.catalogue import represent, spec_of
 from memlake.transforms.represent.supplied import supplied_units
 from memlake.transforms.retrieve.cell import Cell, run_cell
 from memlake.transforms.retrieve.steps.search import Cutoffs
@@ -37,7 +37,7 @@ def found(shared_data):
     supplied = supplied_units(corpus.name, conversations, tables["turns"])
     wanted = {number.cell for number in study.published}
     made = {
-        cell.name: supplied.get(cell.name) or represent(making(cell.name), tables["turns"])
+        cell.name: supplied.get(cell.name) or represent(spec_of(cell.name), tables["turns"])
         for cell in study.cells
         if cell.name in wanted
     }

@@ -14,7 +14,7 @@ from memlake.transforms.base.conversation import Conversation, Question, Session
 from memlake.transforms.llm.protocol.model import Request
 from memlake.transforms.read.tabulate import tabulate
 from memlake.transforms.represent.by_model.artifacts import QUOTED as ARTIFACTS
-from memlake.transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.catalogue import represent, spec_of
 
 # Line breaks, a NUL, combining marks, characters outside the first plane and a prefix that looks like a speaker's.
 TEXTS = [
@@ -65,9 +65,9 @@ def _said(request: Request) -> str:
 def clean() -> dict[str, pa.Table]:
     """Tables that every audit passes: two conversations under six representations, one of them a model's."""
     tables = tabulate("c", [_conversation("v"), _conversation("w")], 1)
-    makings = [making(wish) for wish in MADE]
+    makings = [spec_of(wish) for wish in MADE]
     units = [represent(one, tables["turns"]) for one in makings]
-    makings.append(making("artifacts", model="m"))
+    makings.append(spec_of("artifacts", model="m"))
     units.append(asyncio.run(ARTIFACTS.build(makings[-1], tables["turns"], ScriptedModel(_said))))
     parts = [
         {"corpus": "c", "conversation_id": name, "part": f"units:{one.name}", "content_hash": "", "rows": 1}

@@ -31,6 +31,7 @@ KNOWN = {
     *(file.name for folder in ("views", "browser") for file in sql_files(folder)),
     *REGISTERED,
     "audited",
+    "part_names",
     "vectors",
     "nothing",
 }

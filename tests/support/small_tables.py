@@ -9,6 +9,7 @@ import pyarrow as pa
 from memlake.schemas import ALL, TABLES
 from memlake.schemas.table import Table
 from memlake.transforms.lake.query.connect import add_analysis
+from memlake.transforms.lake.storage.parts import part_names
 
 CONVERSATION = {"corpus": "c", "conversation_id": "v"}
 
@@ -27,6 +28,7 @@ def connection_of(**tables: pa.Table) -> duckdb.DuckDBPyConnection:
         connection.register(table.name, tables.get(table.name, table.empty()))
     for name in tables.keys() - TABLES.keys():
         connection.register(name, tables[name])
+    connection.register("part_names", part_names(connection.table("parts").to_arrow_table()["part"]))
     add_analysis(connection)
     return connection
 

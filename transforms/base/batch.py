@@ -1,5 +1,6 @@
 """What flows between the stages of a pipeline: a few conversations of one shard, as Arrow tables."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -16,6 +17,8 @@ PARTS_SEEN = pa.schema(
         pa.field("staged", pa.bool_(), nullable=False),
     ]
 )
+# What the lake holds of some conversations: (conversation_id, part) to (content_hash, rows).
+Held = Mapping[tuple[str, str], tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +32,10 @@ class Batch:
         tables: rows by Delta table, in the schemas of those tables; none in a batch of dead letters or a closing one.
         vectors: rows by Lance table.
         parts: PARTS_SEEN, every part that the batch's conversations have.
+        held: what the lake holds of the batch's conversations: looked up once, where the batch is read.
         seen: what was read, changed or not (conversations, sessions, turns, questions, ...).
         total: on the closing batch of a shard, which has no rows: how many batches came before it.
-        rivals: on the closing batch: how many shards NAME-1, NAME-2, ... hold other versions of conversations.
+        conflicts: on the closing batch: how many shards NAME-1, NAME-2, ... hold other versions of conversations.
     """
 
     shard: str
@@ -40,7 +44,8 @@ class Batch:
     tables: dict[str, pa.Table] = field(default_factory=dict)
     vectors: dict[str, pa.Table] = field(default_factory=dict)
     parts: pa.Table = field(default_factory=PARTS_SEEN.empty_table)
+    held: Held = field(default_factory=dict)
     dead: tuple[DeadLetter, ...] = ()
     seen: dict[str, int] = field(default_factory=dict)
     total: int | None = None
-    rivals: int = 0
+    conflicts: int = 0

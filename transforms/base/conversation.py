@@ -102,7 +102,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file, or a byte range of a file of lines: lines that start in [start, end)."""
+    """A file, or a byte range of a file of lines: lines that start in [start, end); without an `end` all that come."""
 
     uri: str
     start: int = 0

@@ -29,10 +29,11 @@ class Shard:
     files: tuple[str, ...] = ()
     digest: str = ""
 
-    def size(self, root: Path) -> int:
-        """Bytes of its input; files of the lake that are gone count nothing."""
-        files = [root / file for file in self.files]
-        return sum(map(source_bytes, self.sources)) + sum(file.stat().st_size for file in files if file.is_file())
+    def size(self, root: Path) -> int | None:
+        """Bytes of its input; None when nobody can tell."""
+        sources = [*self.sources, *(Source(str(root / file)) for file in self.files)]
+        sizes = [size for source in sources if (size := source_bytes(source)) is not None]
+        return sum(sizes) if len(sizes) == len(sources) else None
 
     def name(self) -> str:
         """The name of its manifest: a hash of its content and of what is made of it."""

@@ -2,7 +2,7 @@
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
@@ -78,43 +78,50 @@ def _remote_files(uri: str) -> dict[str, int]:
 
 
 def plan_shards(
-    files: Sequence[tuple[str, int]], layout: Layout, *, shard_bytes: int = SHARD_BYTES
-) -> list[list[Source]]:
+    files: Iterable[tuple[str, int | None]], layout: Layout, *, shard_bytes: int = SHARD_BYTES
+) -> Iterator[list[Source]]:
     """Group files into shards of about `shard_bytes`; files of lines are cut into even byte ranges, others stay whole.
 
-    The plan depends on names and sizes only, so a rerun over the same files plans the same shards.
+    A shard is given as soon as it is full, so there may be no end of files; one of unknown size (None) is a shard of its
+    own. The plan depends on names and sizes only, so a rerun over the same files plans the same shards.
     """
-    pieces: list[tuple[Source, int]] = []
+    shard: list[Source] = []
+    filled = 0
+    for source, size in _pieces(files, layout, shard_bytes):
+        if shard and (size is None or filled + size > shard_bytes):
+            yield shard
+            shard, filled = [], 0
+        shard.append(source)
+        filled += shard_bytes if size is None else size
+    if shard:
+        yield shard
+
+
+def _pieces(
+    files: Iterable[tuple[str, int | None]], layout: Layout, shard_bytes: int
+) -> Iterator[tuple[Source, int | None]]:
     for uri, size in files:
-        count = 1 if layout == "file" else max(1, -(-size // shard_bytes))
-        if count == 1:
-            pieces.append((Source(uri), size))
+        count = 1 if size is None or layout == "file" else max(1, -(-size // shard_bytes))
+        if size is None or count == 1:
+            yield Source(uri), size
             continue
         cuts = [size * number // count for number in range(count + 1)]
-        pieces += [(Source(uri, start, end), end - start) for start, end in pairwise(cuts)]
-    shards: list[list[Source]] = []
-    filled = shard_bytes
-    for source, size in pieces:
-        if not shards or filled + size > shard_bytes:
-            shards.append([])
-            filled = 0
-        shards[-1].append(source)
-        filled += size
-    return shards
+        yield from ((Source(uri, start, end), end - start) for start, end in pairwise(cuts))
 
 
-def source_bytes(source: Source) -> int:
-    """How many bytes a source has; 0 when nobody can tell."""
+def source_bytes(source: Source) -> int | None:
+    """How many bytes a source has; None when nobody can tell, or there is no end of them."""
     if source.end is not None:
         return source.end - source.start
     path = local_path(source.uri)
     try:
         if path is not None:
-            return path.stat().st_size - source.start
+            return path.stat().st_size - source.start if path.is_file() else None
         system, name = remote(source.uri)
-        return (system.get_file_info(name).size or source.start) - source.start
+        size = system.get_file_info(name).size
     except OSError:
-        return 0
+        return None
+    return None if size is None else size - source.start
 
 
 def shard_digest(sources: Sequence[Source]) -> str:

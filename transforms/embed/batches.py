@@ -11,16 +11,14 @@ from memlake.transforms.base.batch import Batch
 from memlake.transforms.base.conversation import DeadLetter
 from memlake.transforms.embed.catalogue import opened
 from memlake.transforms.embed.vectors import Notes, embed_units
-from memlake.transforms.lake.storage.base_parts import BaseParts, changed, only, seen
-from memlake.transforms.lake.storage.parts import unfinished_part_hash, vectors_part_hash
+from memlake.transforms.lake.storage.base_parts import by_conversation, changed, only, seen
+from memlake.transforms.lake.storage.parts import UNITS_PART, VECTORS_PART, derived_part_hash, unfinished_part_hash
 
 if TYPE_CHECKING:
     from memlake.transforms.llm.edge import EdgeSettings
 
 
-def embed_batch(
-    batch: Batch, known: BaseParts, *, embedder: str, fingerprint: str, edge: "EdgeSettings | None" = None
-) -> Batch:
+def embed_batch(batch: Batch, *, embedder: str, fingerprint: str, edge: "EdgeSettings | None" = None) -> Batch:
     """Add vectors of the batch's units, where the lake lacks them, and their parts.
 
     A conversation of which a text failed for a reason that may pass lands under a hash that the next run finds wanting.
@@ -32,21 +30,16 @@ def embed_batch(
         ModelStoppedError: the server, or the run's limits, stop the whole run.
     """
     units = batch.tables["units"]
-    of_units = batch.parts.filter(pc.starts_with(batch.parts["part"], "units:"))
-    names = pc.unique(of_units["conversation_id"])
-    held = known.parts(names)
+    of_units = UNITS_PART.among(batch.parts)
     vectors: dict[str, pa.Table] = {}
     parts, dead, counted = [batch.parts], list(batch.dead), dict(batch.seen)
-    for part in pc.unique(of_units["part"]).to_pylist():
-        representation = part.removeprefix("units:")
-        rows = of_units.filter(pc.equal(of_units["part"], part))
-        hashes = {
-            name: vectors_part_hash(value, fingerprint)
-            for name, value in zip(rows["conversation_id"].to_pylist(), rows["content_hash"].to_pylist(), strict=True)
-        }
-        counts = dict(zip(rows["conversation_id"].to_pylist(), rows["rows"].to_pylist(), strict=True))
+    for representation in pc.unique(of_units["representation"]).to_pylist():
+        rows = of_units.filter(pc.equal(of_units["representation"], representation))
+        of_their_units = by_conversation(rows, "content_hash")
+        hashes = {name: derived_part_hash(value, fingerprint) for name, value in of_their_units.items()}
         table = vectors_table(representation, embedder)
-        missing = changed(held, f"vectors:{table}", hashes)
+        part = VECTORS_PART.named(table)
+        missing = changed(batch.held, part, hashes)
         of_it = pc.equal(units["representation"], representation)
         mine = only(units if pc.all(of_it).as_py() else units.filter(of_it), missing)
         if mine.num_rows:
@@ -57,7 +50,7 @@ def embed_batch(
                 hashes[name] = unfinished_part_hash(hashes[name], texts)
             for what, number in (("texts", notes.texts), ("texts_embedded", notes.embedded)):
                 counted[what] = counted.get(what, 0) + number
-        parts.append(seen(held, f"vectors:{table}", hashes, counts))
+        parts.append(seen(batch.held, part, hashes, by_conversation(rows, "rows")))
     return replace(
         batch,
         vectors={**batch.vectors, **vectors},

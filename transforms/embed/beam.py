@@ -11,18 +11,14 @@ from memlake.transforms.base.beam import count
 from memlake.transforms.embed.batches import embed_batch
 from memlake.transforms.embed.catalogue import check_embedder, opened
 from memlake.transforms.embed.run_torch import share_threads
-from memlake.transforms.lake.storage.base_parts import BaseParts
 
 if TYPE_CHECKING:
     from memlake.transforms.llm.edge import EdgeSettings
 
 
 class _EmbedBatchFn(beam.DoFn):
-    def __init__(
-        self, known: BaseParts, embedder: str, fingerprint: str, edge: "EdgeSettings | None", workers: int
-    ) -> None:
-        self.known, self.embedder, self.fingerprint, self.edge = known, embedder, fingerprint, edge
-        self.workers = workers
+    def __init__(self, embedder: str, fingerprint: str, edge: "EdgeSettings | None", workers: int) -> None:
+        self.embedder, self.fingerprint, self.edge, self.workers = embedder, fingerprint, edge, workers
         self._held: ExitStack | None = None
 
     def setup(self) -> None:
@@ -36,7 +32,7 @@ class _EmbedBatchFn(beam.DoFn):
         if not batch.tables:
             return [batch]
         before = dict(batch.seen)
-        made = embed_batch(batch, self.known, embedder=self.embedder, fingerprint=self.fingerprint, edge=self.edge)
+        made = embed_batch(batch, embedder=self.embedder, fingerprint=self.fingerprint, edge=self.edge)
         for what in ("texts", "texts_embedded"):
             count(what, made.seen.get(what, 0) - before.get(what, 0))
         return [made]
@@ -56,12 +52,11 @@ class EmbedUnits(beam.PTransform):
         workers: how many processes share the cores.
     """
 
-    known: BaseParts
     embedder: str
     fingerprint: str
     edge: "EdgeSettings | None" = None
     workers: int = 1
 
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
-        embed = _EmbedBatchFn(self.known, self.embedder, self.fingerprint, self.edge, self.workers)
+        embed = _EmbedBatchFn(self.embedder, self.fingerprint, self.edge, self.workers)
         return batches | "EmbedBatch" >> beam.ParDo(embed).with_output_types(Batch)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memlake.transforms.base.errors import NotFoundError
-from memlake.transforms.lake.storage.parts import links_part
+from memlake.transforms.lake.storage.parts import LINKS_PART
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.retrieve.plan import Plan
 from memlake.transforms.retrieve.steps.expand import Expand
@@ -80,10 +80,10 @@ def check_beside(snapshot: Snapshot, corpus: str, cells: Sequence[Searching], co
 
 def _linked(snapshot: Snapshot, corpus: str, representation: str, relations: Sequence[str]) -> set[str]:
     """The conversations whose units were linked, or brought links with them, whatever their number."""
-    made = pc.starts_with(pc.field("part"), f"links:{representation}:")
+    made = pc.starts_with(pc.field("part"), LINKS_PART.named(representation, ""))
     brought = pc.field("representation") == representation
     if relations:
-        made = pc.field("part").isin([links_part(representation, relation) for relation in relations])
+        made = pc.field("part").isin([LINKS_PART.named(representation, relation) for relation in relations])
         brought &= pc.field("relation").isin(list(relations))
     tables = (("parts", made), ("links", brought))
     found = (

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memlake.transforms.base.errors import NotFoundError
+from memlake.transforms.lake.storage.parts import UNITS_PART
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.represent.catalogue import REPRESENTATIONS, kind_named
 
@@ -25,13 +26,13 @@ def conversation_groups(
     counts: dict[str, dict[str, int]] = {}
     for name, part, rows in zip(*(column.to_pylist() for column in parts.columns), strict=True):
         counts.setdefault(name, {})[part] = rows
-    wanted = [f"units:{name}" for name in representations]
+    wanted = {UNITS_PART.named(name): name for name in representations}
     group: list[str] = []
     size = 0
     for name in names.to_pylist():
-        missing = [part for part in wanted if part not in counts.get(name, {})]
+        missing = [of_part for part, of_part in wanted.items() if part not in counts.get(name, {})]
         if missing:
-            representation = missing[0].removeprefix("units:")
+            representation = missing[0]
             raise NotFoundError(
                 f"conversation={name!r} of corpus={corpus!r} has no units of representation={representation!r}",
                 hint=_command_that_makes(representation, corpus, snapshot),

@@ -12,14 +12,14 @@ from memlake.transforms.embed.catalogue import served_models
 from memlake.transforms.evaluate.price_answers import price_answers
 from memlake.transforms.evaluate.stages import CorpusQuestions, asked_of
 from memlake.transforms.lake.storage.lake import Lake
-from memlake.transforms.lake.storage.parts import units_part
+from memlake.transforms.lake.storage.parts import UNITS_PART, VECTORS_PART
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.llm.driver import ModelSettings, prices_of
 from memlake.transforms.llm.embedding import MOST_TEXTS
 from memlake.transforms.llm.records.cache import ReplyCache, embedding_hash
 from memlake.transforms.llm.records.prices import price_of
-from memlake.transforms.represent.catalogue import asks_model, kind_named, making
-from memlake.transforms.represent.price import price_making
+from memlake.transforms.represent.catalogue import asks_model, kind_named, spec_of
+from memlake.transforms.represent.price import price_representation
 from memlake.transforms.study.study import Study, StudyCorpus
 from memlake.transforms.text.token_counts import find_counter
 
@@ -64,7 +64,7 @@ def _representation(
 ) -> dict[str, object]:
     """Whether a representation is stored, and embedded, for the conversations asked about; what it costs where it is not."""
     corpus, conversations = asked.corpus, pc.unique(asked.labels["conversation_id"])
-    lacking = _lacking(base, corpus, units_part(name), conversations)
+    lacking = _lacking(base, corpus, UNITS_PART.named(name), conversations)
     row: dict[str, object] = {
         "corpus": corpus.name,
         "representation": name,
@@ -74,7 +74,9 @@ def _representation(
     if not lacking:
         needs = any(cell.plan.needs and name in cell.representations for cell in study.cells_of(corpus.name))
         unembedded = (
-            _lacking(base, corpus, f"vectors:{vectors_table(name, study.embedder)}", conversations) if needs else 0
+            _lacking(base, corpus, VECTORS_PART.named(vectors_table(name, study.embedder)), conversations)
+            if needs
+            else 0
         )
         if not unembedded:
             return row
@@ -89,8 +91,8 @@ def _representation(
     row |= {"state": "to be made", "next": f"memlake represent {name} --corpus {corpus.name}{flags}"}
     if not asks:
         return row
-    spec = making(name, model=models.model, provider=models.provider_name)
-    return row | price_making(lake, base, corpus.name, spec, models)
+    spec = spec_of(name, model=models.model, provider=models.provider_name)
+    return row | price_representation(lake, base, corpus.name, spec, models)
 
 
 def _lacking(base: Snapshot, corpus: StudyCorpus, part: str, conversations: pa.Array) -> int:
@@ -151,7 +153,7 @@ def _texts(base: Snapshot, study: Study, asked: CorpusQuestions) -> Iterator[lis
     yield asked.questions["text"].to_pylist()
     searched = [cell for cell in study.cells_of(corpus) if cell.plan.needs]
     for name in dict.fromkeys(name for cell in searched for name in cell.representations):
-        embedded = _holding(base, corpus, f"vectors:{vectors_table(name, study.embedder)}")
+        embedded = _holding(base, corpus, VECTORS_PART.named(vectors_table(name, study.embedder)))
         of_units = (pc.field("corpus") == corpus) & (pc.field("representation") == name)
         units = base.read("units", columns=["conversation_id", "key_text"], where=of_units)
         left = units.filter(pc.invert(pc.is_in(units["conversation_id"], value_set=embedded)))

@@ -11,8 +11,8 @@ from memlake.schemas.vectors import vectors_table
 from memlake.transforms.base.batch import Batch
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.embed.outputs import outputs_from
-from memlake.transforms.lake.storage.base_parts import BaseParts, changed, only, seen
-from memlake.transforms.lake.storage.parts import links_part, links_part_hash
+from memlake.transforms.lake.storage.base_parts import BaseParts, changed, only, rows_by_conversation, seen
+from memlake.transforms.lake.storage.parts import LINKS_PART, UNITS_PART, VECTORS_PART, derived_part_hash
 from memlake.transforms.link.similar import LinkSettings, link_rows, similar_units, texts_of
 
 
@@ -24,7 +24,7 @@ class LinkWish:
     settings: LinkSettings
 
 
-def link_batch(batch: Batch, known: BaseParts, wish: LinkWish) -> Batch:
+def link_batch(batch: Batch, base_parts: BaseParts, wish: LinkWish) -> Batch:
     """Replace a batch's units, which are stored, by the links among them, where the lake lacks them, and their parts.
 
     The parts of units and vectors stay in the batch, not to land but to be compared: where another writer has changed
@@ -34,28 +34,29 @@ def link_batch(batch: Batch, known: BaseParts, wish: LinkWish) -> Batch:
         NotFoundError: a conversation's units have no vectors by this embedder.
     """
     units = batch.tables["units"]
-    of_units = batch.parts.filter(pc.starts_with(batch.parts["part"], "units:"))
-    held = known.parts(pc.unique(of_units["conversation_id"]))
+    of_units = UNITS_PART.among(batch.parts)
+    held = batch.held
     links, parts = [], [batch.parts]
-    for part in pc.unique(of_units["part"]).to_pylist():
-        representation = part.removeprefix("units:")
-        names = of_units.filter(pc.equal(of_units["part"], part))["conversation_id"].to_pylist()
+    for representation in pc.unique(of_units["representation"]).to_pylist():
+        same = pc.equal(of_units["representation"], representation)
+        names = of_units.filter(same)["conversation_id"].to_pylist()
         table = vectors_table(representation, wish.embedder)
-        made_of = {name: held[name, f"vectors:{table}"][0] for name in names if (name, f"vectors:{table}") in held}
+        of_vectors = VECTORS_PART.named(table)
+        made_of = {name: held[name, of_vectors][0] for name in names if (name, of_vectors) in held}
         if len(made_of) < len(names):
-            raise not_embedded(representation, wish.embedder, known.corpus)
-        hashes = {name: links_part_hash(value, wish.settings.settings_hash) for name, value in made_of.items()}
-        mine = links_part(representation, wish.settings.relation)
+            raise not_embedded(representation, wish.embedder, base_parts.corpus)
+        hashes = {name: derived_part_hash(value, wish.settings.settings_hash) for name, value in made_of.items()}
+        mine = LINKS_PART.named(representation, wish.settings.relation)
         missing = changed(held, mine, hashes)
         made = LINKS.empty()
         if missing:
             of_it = units.filter(pc.equal(units["representation"], representation))
-            made = _linked(only(of_it, missing), known.vectors(table, pa.array(sorted(missing), pa.string())), wish)
-        counted = made.group_by("conversation_id", use_threads=False).aggregate([([], "count_all")])
-        rows = dict(zip(*(column.to_pylist() for column in counted.columns), strict=True))
+            made = _linked(
+                only(of_it, missing), base_parts.vectors(table, pa.array(sorted(missing), pa.string())), wish
+            )
         links.append(made)
-        parts.append(seen(held, f"vectors:{table}", made_of, {}))
-        parts.append(seen(held, mine, hashes, dict.fromkeys(missing, 0) | rows))
+        parts.append(seen(held, of_vectors, made_of, {}))
+        parts.append(seen(held, mine, hashes, dict.fromkeys(missing, 0) | rows_by_conversation(made)))
     return replace(batch, tables={"links": pa.concat_tables(links)}, parts=pa.concat_tables(parts))
 
 

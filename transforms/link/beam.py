@@ -14,16 +14,18 @@ from memlake.transforms.link.batches import LinkWish, link_batch
 class LinkUnits(beam.PTransform):
     """PCollection[Batch] -> PCollection[Batch]: stored units go, links among them come where the lake lacks them."""
 
-    known: BaseParts
+    base_parts: BaseParts
     wish: LinkWish
 
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
-        return batches | "LinkBatch" >> beam.Map(_link, known=self.known, wish=self.wish).with_output_types(Batch)
+        return batches | "LinkBatch" >> beam.Map(_link, base_parts=self.base_parts, wish=self.wish).with_output_types(
+            Batch
+        )
 
 
-def _link(batch: Batch, *, known: BaseParts, wish: LinkWish) -> Batch:
+def _link(batch: Batch, *, base_parts: BaseParts, wish: LinkWish) -> Batch:
     if not batch.tables:
         return batch
-    made = link_batch(batch, known, wish)
+    made = link_batch(batch, base_parts, wish)
     count("links", made.tables["links"].num_rows)
     return made

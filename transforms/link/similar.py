@@ -97,12 +97,12 @@ def similar_units(vectors: Vectors, texts: Sequence[str], settings: LinkSettings
     """
     lower, count = settings.shared_word_threshold, len(vectors)
     # With words to look at, how many are near says nothing of how many are linked.
-    wanted = settings.k + 1 if settings.k and lower is None else count
+    most = min(settings.k + 1 if settings.k and lower is None else count, count)
     at_least = settings.threshold if lower is None else lower
     words = None if lower is None else _words_of(texts)
     found = []
     for first in range(0, count, _BLOCK):
-        pairs = top_pairs(vectors[first : first + _BLOCK], vectors, min(wanted, count), at_least=at_least)
+        pairs = top_pairs(vectors[first : first + _BLOCK], vectors, most, at_least=at_least)
         source = pairs.question + first
         high = pairs.score >= settings.threshold
         linked = source != pairs.unit
@@ -121,7 +121,7 @@ def similar_units(vectors: Vectors, texts: Sequence[str], settings: LinkSettings
 
 def link_rows(units: pa.Table, edges: Edges, relation: str) -> pa.Table:
     """Rows of the table links, of units of one conversation and representation."""
-    source, target = (pa.array(one) for one in (edges.source, edges.target))
+    source, target = pa.array(edges.source), pa.array(edges.target)
     taken = units.select(["corpus", "conversation_id", "representation"]).take(source)
     described = pc.if_else(pa.array(edges.by_word), pa.scalar(_SHARED), pa.scalar(None, pa.string()))
     columns = {

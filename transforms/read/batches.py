@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from memlake.schemas import TABLES, TURNS, UNITS
 from memlake.schemas.table import STRING, Table
-from memlake.transforms.base.batch import PARTS_SEEN, Batch
+from memlake.transforms.base.batch import PARTS_SEEN, Batch, Held
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions
 from memlake.transforms.base.shard import Shard
-from memlake.transforms.lake.storage.base_parts import BaseParts, seen
+from memlake.transforms.lake.storage.base_parts import BaseParts, by_conversation, seen
+from memlake.transforms.lake.storage.parts import TURNS_PART, UNITS_PART
+from memlake.transforms.lake.storage.place import open_parquet, read_parquet, size_of
 from memlake.transforms.read.catalogue import REVISIONS
 from memlake.transforms.read.formats.memlake_jsonl import units as memlake_units
 from memlake.transforms.read.gather import PARTIAL, gather
@@ -32,7 +33,7 @@ class BucketGoneError(Exception):
 
 
 def read_batches(
-    shard: Shard, name: str, known: BaseParts, options: ReadOptions, on_read: OnRead = ignore
+    shard: Shard, name: str, base_parts: BaseParts, options: ReadOptions, on_read: OnRead = ignore
 ) -> Iterator[Batch]:
     """Yield a shard's batches and last a closing one, which says how many came before it.
 
@@ -41,45 +42,46 @@ def read_batches(
 
     Args:
         name: the shard's name, from `shard.name()`.
-        on_read: told how many bytes of the shard's input were read.
+        on_read: called with how many bytes of the shard's input were read.
     """
-    rivals: list[Batch] = []
+    conflicts: list[Batch] = []
     count = 0
-    for batch in _batches(shard, name, known, options, on_read):
+    for batch in _batches(shard, name, base_parts, options, on_read):
         if batch.shard == name:
             count += 1
             yield batch
         else:
-            rivals.append(batch)
-    for batch in rivals:
+            conflicts.append(batch)
+    for batch in conflicts:
         yield batch
         yield Batch(batch.shard, total=1)
-    yield Batch(name, total=count, rivals=len(rivals))
+    yield Batch(name, total=count, conflicts=len(conflicts))
 
 
-def _batches(shard: Shard, name: str, known: BaseParts, options: ReadOptions, on_read: OnRead) -> Iterator[Batch]:
-    root = Path(known.lake)
+def _batches(shard: Shard, name: str, base_parts: BaseParts, options: ReadOptions, on_read: OnRead) -> Iterator[Batch]:
+    root = Path(base_parts.lake)
     if shard.kind == "source":
         make = stored_batch if shard.format == UNITS_FORMAT else _batch
-        yield from _cut(read_sources(shard, options, on_read), name, known, make)
+        yield from _cut(read_sources(shard, options, on_read), name, base_parts, make)
     elif shard.kind == "bucket":
         try:
-            rows = pa.concat_tables([pq.read_table(root / file, schema=PARTIAL) for file in shard.files])
+            rows = read_parquet([root / file for file in shard.files], schema=PARTIAL)
         except FileNotFoundError as error:
             raise BucketGoneError(shard.index) from error
-        yield from _cut(gather(rows), name, known, _batch)
+        yield from _cut(gather(rows), name, base_parts, _batch)
     else:
         table = TURNS if shard.kind == "turns" else UNITS
         done = 0
         for file in shard.files:
             for rows in _whole_conversations(root / file, table):
-                parts = _stored_parts(rows, table, known)
-                yield Batch(name, tables={table.name: rows}, parts=parts, seen=_count_stored(rows, table))
-            done += (root / file).stat().st_size
+                stored = base_parts.parts(pc.unique(rows["conversation_id"]))
+                parts = _stored_parts(rows, table, stored)
+                yield Batch(name, tables={table.name: rows}, parts=parts, held=stored, seen=_count_stored(rows, table))
+            done += size_of(root / file) or 0
             on_read(done)
 
 
-def _cut(items: Iterable[Conversation | DeadLetter], name: str, known: BaseParts, make: Make) -> Iterator[Batch]:
+def _cut(items: Iterable[Conversation | DeadLetter], name: str, base_parts: BaseParts, make: Make) -> Iterator[Batch]:
     """Batches of conversations that are all different; further versions of one come last, a batch each."""
     held: list[Conversation] = []
     dead: list[DeadLetter] = []
@@ -97,13 +99,13 @@ def _cut(items: Iterable[Conversation | DeadLetter], name: str, known: BaseParts
         held.append(item)
         chars += sum(map(len, item.text)) + sum(len(unit.text) for unit in item.supplied)
         if chars >= BATCH_CHARS or len(held) >= BATCH_CONVERSATIONS:
-            yield _noted(make(held, dead, name, known), hashes)
+            yield _noted(make(held, dead, name, base_parts), hashes)
             held, dead, chars = [], [], 0
     if held or dead:
-        yield _noted(make(held, dead, name, known), hashes)
-    rivals = 0
+        yield _noted(make(held, dead, name, base_parts), hashes)
+    conflicts = 0
     for conversation in again:
-        batch = make([conversation], [], f"{name}-{rivals + 1}", known)
+        batch = make([conversation], [], f"{name}-{conflicts + 1}", base_parts)
         # Supplied units have no hash before they are made, so a version that brings some counts as another.
         if (
             _versions(batch).get(conversation.conversation_id, set()) <= hashes[conversation.conversation_id]
@@ -111,7 +113,7 @@ def _cut(items: Iterable[Conversation | DeadLetter], name: str, known: BaseParts
         ):
             yield Batch(name, dead=(_repeated(conversation),))
             continue
-        rivals += 1
+        conflicts += 1
         yield _noted(batch, hashes)
 
 
@@ -142,12 +144,12 @@ def _repeated(conversation: Conversation) -> DeadLetter:
     )
 
 
-def _batch(held: list[Conversation], dead: list[DeadLetter], name: str, known: BaseParts) -> Batch:
-    tables = tabulate(known.corpus, held, REVISIONS)
+def _batch(held: list[Conversation], dead: list[DeadLetter], name: str, base_parts: BaseParts) -> Batch:
+    tables = tabulate(base_parts.corpus, held, REVISIONS)
     parts = tables.pop("parts")
-    stored = known.parts(tables["conversations"]["conversation_id"].combine_chunks())
+    stored = base_parts.parts(tables["conversations"]["conversation_id"].combine_chunks())
     marked = [
-        seen(stored, part, _hashes(rows), _rows(rows))
+        seen(stored, part, by_conversation(rows, "content_hash"), by_conversation(rows, "rows"))
         for part in pc.unique(parts["part"]).to_pylist()
         for rows in [parts.filter(pc.equal(parts["part"], part))]
     ]
@@ -156,6 +158,7 @@ def _batch(held: list[Conversation], dead: list[DeadLetter], name: str, known: B
         conversations=tuple(held),
         tables=tables,
         parts=pa.concat_tables(marked) if marked else PARTS_SEEN.empty_table(),
+        held=stored,
         dead=tuple(dead),
         seen=_count(tables),
     )
@@ -197,7 +200,7 @@ def _whole_conversations(file: Path, table: Table) -> Iterator[pa.Table]:
     """Stream one file of a table, cut where the conversation changes; a conversation never spans two files."""
     partition = dict(part.split("=", 1) for part in file.parts if "=" in part)
     rest = table.stored_schema.empty_table()
-    with pq.ParquetFile(file) as opened:
+    with open_parquet(file) as opened:
         for batch in opened.iter_batches(batch_size=16_384, columns=table.stored_schema.names):
             rows = pa.concat_tables([rest, pa.table(batch).cast(table.stored_schema)])
             last = rows["conversation_id"][rows.num_rows - 1]
@@ -219,18 +222,8 @@ def _with_partition(rows: pa.Table, table: Table, partition: dict[str, str]) -> 
     return pa.Table.from_arrays(columns, schema=table.schema)
 
 
-def _stored_parts(rows: pa.Table, table: Table, known: BaseParts) -> pa.Table:
+def _stored_parts(rows: pa.Table, table: Table, held: Held) -> pa.Table:
     """The parts of stored rows, as the lake holds them: nothing of them is to land again."""
-    names = pc.unique(rows["conversation_id"])
-    held = known.parts(names)
-    part = "turns" if table is TURNS else f"units:{rows['representation'][0].as_py()}"
-    hashes = {name: held[name, part][0] for name in names.to_pylist() if (name, part) in held}
-    return seen(held, part, hashes, {})
-
-
-def _hashes(parts: pa.Table) -> dict[str, str]:
-    return dict(zip(parts["conversation_id"].to_pylist(), parts["content_hash"].to_pylist(), strict=True))
-
-
-def _rows(parts: pa.Table) -> dict[str, int]:
-    return dict(zip(parts["conversation_id"].to_pylist(), parts["rows"].to_pylist(), strict=True))
+    part = TURNS_PART.name if table is TURNS else UNITS_PART.named(rows["representation"][0].as_py())
+    names = pc.unique(rows["conversation_id"]).to_pylist()
+    return seen(held, part, {name: held[name, part][0] for name in names if (name, part) in held}, {})

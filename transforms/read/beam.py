@@ -12,7 +12,7 @@ from memlake.transforms.base.batch import Batch
 from memlake.transforms.base.beam import count
 from memlake.transforms.base.conversation import ReadOptions
 from memlake.transforms.base.shard import Shard
-from memlake.transforms.lake.stage.manifest import finished_shards
+from memlake.transforms.lake.stage.manifest import is_finished
 from memlake.transforms.lake.stage.progress import Progress
 from memlake.transforms.lake.storage.base_parts import BaseParts
 from memlake.transforms.read.batches import BucketGoneError, read_batches
@@ -20,20 +20,20 @@ from memlake.transforms.read.gathering import gather_shard
 
 
 class _ReadShardFn(beam.DoFn):
-    def __init__(self, known: BaseParts, options: ReadOptions, run_id: str) -> None:
-        self.known, self.options, self.run_id = known, options, run_id
+    def __init__(self, base_parts: BaseParts, options: ReadOptions, run_id: str) -> None:
+        self.base_parts, self.options, self.run_id = base_parts, options, run_id
 
     def process(self, shard: Shard) -> Iterator[Batch]:
-        root = Path(self.known.lake)
+        root = Path(self.base_parts.lake)
         progress = Progress(root / "staged", self.run_id)
         name = shard.name()
         progress.name_shard(shard.index, name, shard.size(root))
-        if finished_shards(root, name):
+        if is_finished(root, name):
             count("shards_skipped")
             progress.finish_shard(shard.index)
             return
         with suppress(BucketGoneError):
-            for batch in read_batches(shard, name, self.known, self.options, partial(progress.read, shard.index)):
+            for batch in read_batches(shard, name, self.base_parts, self.options, partial(progress.read, shard.index)):
                 count("batches")
                 for what, number in batch.seen.items():
                     count(what, number)
@@ -51,13 +51,13 @@ class ReadShards(beam.PTransform):
     A shard whose manifest is there already yields nothing; the run notes which manifest is whose.
     """
 
-    known: BaseParts
+    base_parts: BaseParts
     options: ReadOptions
     run_id: str
 
     def expand(self, shards: beam.PCollection) -> beam.PCollection:
         return shards | "ReadShard" >> beam.ParDo(
-            _ReadShardFn(self.known, self.options, self.run_id)
+            _ReadShardFn(self.base_parts, self.options, self.run_id)
         ).with_output_types(Batch)
 
 

@@ -125,5 +125,6 @@ def plan_sources(
         else:
             held.setdefault(reader.name, []).append((uri, size))
     return {
-        name: plan_shards(of_name, FORMATS[name].layout, shard_bytes=shard_bytes) for name, of_name in held.items()
+        name: list(plan_shards(of_name, FORMATS[name].layout, shard_bytes=shard_bytes))
+        for name, of_name in held.items()
     }, letters

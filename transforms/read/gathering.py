@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from pyarrow.parquet import ParquetWriter
 
 from memlake.transforms.base.atomic_files import put_once, read_json
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions
 from memlake.transforms.base.shard import Shard
-from memlake.transforms.lake.stage.manifest import DEAD_SEEN, dead_rows, is_parquet, read_beside, write_beside
+from memlake.transforms.lake.stage.manifest import DEAD_SEEN, dead_rows, read_beside, write_beside
 from memlake.transforms.lake.stage.progress import Progress
+from memlake.transforms.lake.storage.place import is_parquet, remove, write_parquet
 from memlake.transforms.read.gather import PARTIAL, bucket_of, partial_rows
 from memlake.transforms.read.shard_sources import read_sources
 
@@ -88,7 +89,7 @@ class _BucketFiles:
     staged: Path
     buckets: int
     names: dict[int, str] = field(default_factory=dict)
-    _writers: dict[int, pq.ParquetWriter] = field(default_factory=dict)
+    _writers: dict[int, ParquetWriter] = field(default_factory=dict)
 
     def write(self, rows: pa.Table) -> None:
         """Append rows to the files of their conversations' buckets."""
@@ -96,7 +97,7 @@ class _BucketFiles:
         for number in pc.unique(bucket).to_pylist():
             if number not in self._writers:
                 self.names[number] = f"{secrets.token_hex(16)}.bucket.parquet"
-                self._writers[number] = pq.ParquetWriter(self.staged / self.names[number], PARTIAL, compression="zstd")
+                self._writers[number] = write_parquet(self.staged / self.names[number], PARTIAL)
             self._writers[number].write_table(rows.filter(pc.equal(bucket, number)))
 
     def close(self) -> None:
@@ -116,11 +117,10 @@ def read_gathered(staged: Path, name: str) -> Gathered | None:
 
 def drop_gathered(staged: Path, gathered: Gathered) -> None:
     """Delete a shard's contribution: the conversations are in the lake now, or its files are broken."""
-    (staged / f"{gathered.shard}{SUFFIX}").unlink(missing_ok=True)
+    remove(staged / f"{gathered.shard}{SUFFIX}")
     drop_files(staged, gathered)
 
 
 def drop_files(staged: Path, gathered: Gathered) -> None:
     """Delete the files of a contribution that nothing names."""
-    for name in (*gathered.files.values(), *gathered.dead):
-        (staged / name).unlink(missing_ok=True)
+    remove(*(staged / name for name in (*gathered.files.values(), *gathered.dead)))

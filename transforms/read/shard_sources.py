@@ -18,18 +18,17 @@ def read_sources(shard: Shard, options: ReadOptions, on_read: OnRead = ignore) -
     """Yield what stands in a shard's sources.
 
     Args:
-        on_read: told the bytes of the shard that were read, growing up to the shard's size: by the blocks of formats of
-            lines, by whole files of others.
+        on_read: called with the bytes of the shard that were read, growing up to the shard's size: by the blocks of
+            formats of lines, by whole files of others.
     """
-    before = told = 0
+    before = reported = 0
     for source in shard.sources:
         for item in read_source(source, shard.format, options):
             if isinstance(item, Conversation):
                 position = before + max(item.position - source.start, 0)
-                if position > told:
-                    told = position
+                if position > reported:
+                    reported = position
                     on_read(position)
             yield item
-        before += source_bytes(source)
-        told = max(told, before)
-        on_read(told)
+        before = reported = max(reported, before + (source_bytes(source) or 0))
+        on_read(reported)

@@ -7,40 +7,41 @@ import pyarrow as pa
 
 from memlake.transforms.base.batch import Batch
 from memlake.transforms.base.conversation import Conversation, DeadLetter, Session
-from memlake.transforms.lake.storage.base_parts import BaseParts, seen
+from memlake.transforms.lake.storage.base_parts import BaseParts, rows_by_conversation, seen
+from memlake.transforms.lake.storage.parts import FORGOTTEN_PART, TURNS_PART
 from memlake.transforms.read.formats.memlake_jsonl.extras import resolve_turns
 
 
-def stored_batch(held: list[Conversation], dead: list[DeadLetter], name: str, known: BaseParts) -> Batch:
+def stored_batch(held: list[Conversation], dead: list[DeadLetter], shard: str, base_parts: BaseParts) -> Batch:
     """A batch of conversations without turns of their own, with the lake's; no turn of it lands again.
 
     A conversation that the lake does not hold is left out with a dead letter: there is nothing that its units could
     have come from.
     """
     names = pa.array([conversation.conversation_id for conversation in held], pa.string())
-    parts, turns = known.parts(names), known.turns(names)
-    rows = turns.group_by("conversation_id", use_threads=False).aggregate([([], "count_all")])
-    counts = dict(zip(rows["conversation_id"].to_pylist(), rows["count_all"].to_pylist(), strict=True))
+    parts, turns = base_parts.parts(names), base_parts.turns(names)
+    counts = rows_by_conversation(turns)
     starts = dict(zip(counts, accumulate(counts.values(), initial=0), strict=False))
     letters, made = list(dead), []
     for conversation in held:
-        one = conversation.conversation_id
-        if one not in counts:
-            letters.append(_absent(conversation, known, forgotten=(one, "forgotten") in parts))
+        name = conversation.conversation_id
+        if name not in counts:
+            letters.append(_absent(conversation, base_parts, forgotten=(name, FORGOTTEN_PART.name) in parts))
             continue
-        whole = _with_turns(conversation, turns.slice(starts[one], counts[one]))
+        whole = _with_turns(conversation, turns.slice(starts[name], counts[name]))
         whole.supplied, more = resolve_turns(whole.supplied, whole)
         letters += more
         made.append(whole)
     if not made:
-        return Batch(name, dead=tuple(letters))
-    hashes = {one: parts[one, "turns"][0] for one in counts}
+        return Batch(shard, dead=tuple(letters))
+    hashes = {name: parts[name, TURNS_PART.name][0] for name in counts}
     sessions = turns.select(["conversation_id", "session_id"]).group_by(["conversation_id", "session_id"]).aggregate([])
     return Batch(
-        name,
+        shard,
         conversations=tuple(made),
         tables={"turns": turns},
-        parts=seen(parts, "turns", hashes, {}),
+        parts=seen(parts, TURNS_PART.name, hashes, {}),
+        held=parts,
         dead=tuple(letters),
         seen={
             "conversations": len(made),
@@ -68,10 +69,10 @@ def _with_turns(conversation: Conversation, turns: pa.Table) -> Conversation:
     )
 
 
-def _absent(conversation: Conversation, known: BaseParts, *, forgotten: bool) -> DeadLetter:
-    one, count = conversation.conversation_id, len(conversation.supplied)
+def _absent(conversation: Conversation, base_parts: BaseParts, *, forgotten: bool) -> DeadLetter:
+    name, count = conversation.conversation_id, len(conversation.supplied)
     if forgotten:
-        error = f"conversation {one!r} was forgotten: {count} units of it stay out"
+        error = f"conversation {name!r} was forgotten: {count} units of it stay out"
         return DeadLetter("forgotten_conversation", error, conversation.source_uri, None, "conversation", "skipped")
-    error = f"corpus {known.corpus!r} holds no conversation {one!r}, which {count} units are of: ingest its turns first"
+    error = f"corpus {base_parts.corpus!r} holds no conversation {name!r}, which {count} units are of: ingest its turns first"
     return DeadLetter("unknown_conversation", error, conversation.source_uri, None, "conversation")

@@ -21,6 +21,7 @@ from memlake.schemas.questions import QUESTIONS
 from memlake.schemas.table import INT, STRING, TIME, Table, settings_json
 from memlake.schemas.turns import TURNS
 from memlake.transforms.base.conversation import Conversation, Question
+from memlake.transforms.lake.storage.parts import QUESTIONS_PART, TURNS_PART
 from memlake.transforms.read.common.column_hash import column_hash
 from memlake.transforms.text.content_tokens import content_tokens_of
 
@@ -43,7 +44,7 @@ def tabulate(
     turns, characters = _turns(corpus, held)
     questions, evidence, parts = _questions(corpus, held, revision_of)
     for conversation, content_hash in zip(held, hashes, strict=True):
-        parts.append((conversation.conversation_id, "turns", content_hash, len(conversation.text)))
+        parts.append((conversation.conversation_id, TURNS_PART.name, content_hash, len(conversation.text)))
     return {
         "conversations": _conversations(corpus, held, hashes, characters),
         "turns": turns,
@@ -78,7 +79,7 @@ def _turns(corpus: str, held: list[Conversation]) -> tuple[pa.Table, np.ndarray[
     session_bases = np.cumsum([0, *(len(conversation.sessions) for conversation in held)])[:-1]
     ordinal_in = np.fromiter(chain.from_iterable(c.session for c in held), np.int64, int(counts.sum()))
     session = pa.array(ordinal_in + np.repeat(session_bases, counts))
-    sessions = [one for conversation in held for one in conversation.sessions]
+    sessions = [sitting for conversation in held for sitting in conversation.sessions]
     speaker, text = _flat(held, "speaker"), _flat(held, "text")
     length = (pc.utf8_length(speaker).to_numpy() + pc.utf8_length(text).to_numpy()).astype(np.int64) + _PREFIX_CHARS + 1
     length[starts + counts - 1] -= 1
@@ -90,11 +91,11 @@ def _turns(corpus: str, held: list[Conversation]) -> tuple[pa.Table, np.ndarray[
         corpus=pa.repeat(corpus, len(text)),
         conversation_id=pa.array([c.conversation_id for c in held], STRING).take(pa.array(owner)),
         ordinal=pa.array(np.arange(len(owner)) - np.repeat(starts, counts)),
-        session_id=pa.array([one.session_id for one in sessions], STRING).take(session),
+        session_id=pa.array([sitting.session_id for sitting in sessions], STRING).take(session),
         session_ordinal=pa.array(ordinal_in),
-        session_at=pa.array([one.at for one in sessions], INT).take(session).cast(TIME),
-        session_label=pa.array([one.label for one in sessions], STRING).take(session),
-        zone_known=pa.array([one.zone_known for one in sessions], pa.bool_()).take(session),
+        session_at=pa.array([sitting.at for sitting in sessions], INT).take(session).cast(TIME),
+        session_label=pa.array([sitting.label for sitting in sessions], STRING).take(session),
+        zone_known=pa.array([sitting.zone_known for sitting in sessions], pa.bool_()).take(session),
         turn_id=_flat(held, "turn_id"),
         speaker=speaker,
         role=_flat(held, "role"),
@@ -122,8 +123,8 @@ def _conversations(
         turns=pa.array([len(c.text) for c in held], INT),
         characters=pa.array(characters),
         content_hash=pa.array(hashes, STRING),
-        first_at=pa.array([min(known, default=None) for known in times], INT).cast(TIME),
-        last_at=pa.array([max(known, default=None) for known in times], INT).cast(TIME),
+        first_at=pa.array([min(dated, default=None) for dated in times], INT).cast(TIME),
+        last_at=pa.array([max(dated, default=None) for dated in times], INT).cast(TIME),
     )
 
 
@@ -153,9 +154,11 @@ def _questions(
                 for position, (raw, turn, at, status) in enumerate(_resolved(question, ordinals))
             ]
         for label_set in sorted({question.label_set for question in conversation.questions}):
-            same = [_canonical(one, ordinals) for one in conversation.questions if one.label_set == label_set]
+            same = [
+                _canonical(question, ordinals) for question in conversation.questions if question.label_set == label_set
+            ]
             content_hash = _hash([revision, same])
-            parts.append((conversation.conversation_id, f"questions:{label_set}", content_hash, len(same)))
+            parts.append((conversation.conversation_id, QUESTIONS_PART.named(label_set), content_hash, len(same)))
     names = ("conversation_id", "question_id", "label_set", "position", "raw_id", "turn_id", "ordinal", "status")
     rows = _table(
         EVIDENCE,

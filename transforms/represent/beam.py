@@ -24,26 +24,26 @@ _AHEAD = 4
 class BuildUnits(beam.PTransform):
     """PCollection[Batch] -> PCollection[Batch]: units, provenance and links added where the lake lacks them."""
 
-    wanted: BuildSpec
+    build: BuildSpec
 
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
-        if self.wanted.asks:
-            assert self.wanted.edge is not None
+        if self.build.asks:
+            assert self.build.edge is not None
             return batches | "AskModelForUnits" >> beam.ParDo(
-                _AskModelFn(self.wanted, self.wanted.edge)
+                _AskModelFn(self.build, self.build.edge)
             ).with_output_types(Batch)
-        return batches | "BuildUnitsOfBatch" >> beam.Map(_build, wanted=self.wanted).with_output_types(Batch)
+        return batches | "BuildUnitsOfBatch" >> beam.Map(_build, build=self.build).with_output_types(Batch)
 
 
-def _build(batch: Batch, *, wanted: BuildSpec) -> Batch:
-    return build_units(batch, wanted) if batch.tables else batch
+def _build(batch: Batch, *, build: BuildSpec) -> Batch:
+    return build_units(batch, build) if batch.tables else batch
 
 
 class _AskModelFn(beam.DoFn):
     """Hands batches on in the order in which they came, whichever is answered first: a shard's stay together."""
 
-    def __init__(self, wanted: BuildSpec, settings: EdgeSettings) -> None:
-        self.wanted, self.settings = wanted, settings
+    def __init__(self, build: BuildSpec, settings: EdgeSettings) -> None:
+        self.build, self.settings = build, settings
         self._ahead: deque[tuple[Batch, Asked | None]] = deque()
         self._edge: Edge | None = None
 
@@ -58,7 +58,7 @@ class _AskModelFn(beam.DoFn):
     def process(self, batch: Batch) -> Iterator[Batch]:
         assert self._edge is not None
         # What is lacking is looked up here: on the edge's loop it would hold up the calls under way.
-        lacking = to_ask(batch, self.wanted) if batch.tables else []
+        lacking = to_ask(batch, self.build) if batch.tables else []
         asked = self._edge.submit(ask_units(lacking, self._edge)) if lacking else None
         self._ahead.append((batch, asked))
         while self._ahead and (len(self._ahead) > _AHEAD or self._is_ready()):
@@ -76,9 +76,9 @@ class _AskModelFn(beam.DoFn):
     def _next(self) -> Batch:
         batch, asked = self._ahead.popleft()
         if asked is None:
-            return _build(batch, wanted=self.wanted)
+            return _build(batch, build=self.build)
         try:
-            return build_units(batch, self.wanted, asked.result())
+            return build_units(batch, self.build, asked.result())
         except BaseException:
             for _, later in self._ahead:
                 if later is not None:

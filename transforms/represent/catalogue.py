@@ -54,8 +54,8 @@ Setting = int | float | str | bool
 OF_THE_RUN = ("model", "provider")
 
 
-def making(
-    spec: str, overrides: Mapping[str, Setting] | None = None, *, model: str = "", provider: str = ""
+def spec_of(
+    wish: str, overrides: Mapping[str, Setting] | None = None, *, model: str = "", provider: str = ""
 ) -> RepresentationSpec:
     """Fill in the settings of a representation that is asked for as NAME or NAME:KEY=VALUE,KEY=VALUE.
 
@@ -63,20 +63,20 @@ def making(
     its default settings; other settings need another name, so that no table holds units of two settings.
 
     Args:
-        spec: what the user asks for.
-        overrides: settings from elsewhere (a study, a flow parameter); they win over those in the spec.
-        model, provider: of the run, for representations that ask a model and whose spec names none.
+        wish: what the user asks for.
+        overrides: settings from elsewhere (a study, a flow parameter); they win over those in the wish.
+        model, provider: of the run, for representations that ask a model and whose wish names none.
 
     Raises:
         NotFoundError: no kind is named so.
         UsageError: an unknown setting, a value of the wrong type or outside what is allowed, a kind's own name with
             other settings than its defaults, or no model for one that asks a model.
     """
-    name, _, assignments = spec.partition(":")
+    name, _, assignments = wish.partition(":")
     check_name("representation", name)
     representation = REPRESENTATIONS[_kind_of(name)]
     kind, defaults = representation.kind, representation.defaults
-    chosen = _assigned(spec, assignments) | dict(overrides or {})
+    chosen = _assigned(wish, assignments) | dict(overrides or {})
     for key in chosen:
         if key not in defaults:
             raise UsageError(
@@ -98,10 +98,10 @@ def making(
         representation.check(settings)
     other = {key: value for key, value in settings.items() if value != defaults[key] and key not in OF_THE_RUN}
     if name == kind and other:
-        wish = ",".join(f"{key}={value}" for key, value in other.items())
+        changes = ",".join(f"{key}={value}" for key, value in other.items())
         raise UsageError(
-            f"{kind!r} names the default settings ({_listed(defaults)}); {wish} needs another name",
-            hint=f"ask for {kind}-{'-'.join(f'{key}{value}' for key, value in other.items())}:{wish}",
+            f"{kind!r} names the default settings ({_listed(defaults)}); {changes} needs another name",
+            hint=f"ask for {kind}-{'-'.join(f'{key}{value}' for key, value in other.items())}:{changes}",
         )
     later = {key for key, value in PUBLISHED_SETTINGS.items() if representation.asking and settings.get(key) == value}
     hashed = {key: value for key, value in settings.items() if key not in later}
@@ -109,21 +109,21 @@ def making(
     return RepresentationSpec(name, kind, settings, settings_hash, representation.revision)
 
 
-def represent(making: RepresentationSpec, turns: pa.Table) -> Units:
+def represent(spec: RepresentationSpec, turns: pa.Table) -> Units:
     """Make units from turns of whole conversations, sorted by (conversation_id, ordinal).
 
     Raises:
         NotFoundError: the kind is none that is made from turns.
     """
-    build = REPRESENTATIONS[_kind_of(making.kind)].build
+    build = REPRESENTATIONS[_kind_of(spec.kind)].build
     if build is None:
-        raise ValueError(f"representation={making.name!r} asks a model: see `asking`")
-    return build(making, turns)
+        raise ValueError(f"representation={spec.name!r} asks a model: see `asking`")
+    return build(spec, turns)
 
 
-def asking(making: RepresentationSpec) -> Asking | None:
+def asking(spec: RepresentationSpec) -> Asking | None:
     """How a representation is made with a model; None for one that is made by rule."""
-    return REPRESENTATIONS[_kind_of(making.kind)].asking
+    return REPRESENTATIONS[_kind_of(spec.kind)].asking
 
 
 def asks_model(name: str) -> bool:
@@ -151,13 +151,13 @@ def _kind_of(name: str) -> str:
     return kind
 
 
-def _assigned(spec: str, assignments: str) -> dict[str, Setting]:
+def _assigned(wish: str, assignments: str) -> dict[str, Setting]:
     pairs = [assignment.partition("=") for assignment in assignments.split(",")] if assignments else []
     chosen: dict[str, Setting] = {}
     for key, mark, value in pairs:
         if not (key and mark and value) or key in chosen:
             raise UsageError(
-                f"representation={spec!r} is not NAME:KEY=VALUE,... with each key once",
+                f"representation={wish!r} is not NAME:KEY=VALUE,... with each key once",
                 hint="for example chunks-o0:overlap=0,size=512",
             )
         chosen[key] = value

@@ -23,29 +23,29 @@ from memlake.transforms.text.token_counts import find_counter
 _SHARD_BYTES = 128 << 20
 
 
-def price_making(
-    lake: Lake, base: Snapshot, corpus: str, making: RepresentationSpec, models: ModelSettings
+def price_representation(
+    lake: Lake, base: Snapshot, corpus: str, spec: RepresentationSpec, models: ModelSettings
 ) -> dict[str, object]:
     """The calls of one representation that asks a model, of the conversations that lack it."""
-    how = asking(making)
+    how = asking(spec)
     assert how is not None
     counter, cache, prices = find_counter(), ReplyCache(lake.root), prices_of(models)
-    wanted = BuildSpec(BaseParts(str(lake.root), base.snapshot_id, corpus), (making,))
+    build = BuildSpec(BaseParts(str(lake.root), base.snapshot_id, corpus), (spec,))
     total = Estimate.nothing(counter.name)
     conversations = 0
-    for turns in _lacking_turns(base, wanted):
+    for turns in _lacking_turns(base, build):
         conversations += pc.count_distinct(turns["conversation_id"]).as_py()
-        requests = how.first_requests(making, turns)
-        total += estimate(requests, counter, prices, cache, provider=str(making.settings["provider"]))
-    return {"representation": making.name, "model": making.settings["model"], "conversations": conversations} | (
+        requests = how.first_requests(spec, turns)
+        total += estimate(requests, counter, prices, cache, provider=str(spec.settings["provider"]))
+    return {"representation": spec.name, "model": spec.settings["model"], "conversations": conversations} | (
         total.document()
     )
 
 
-def _lacking_turns(base: Snapshot, wanted: BuildSpec) -> Iterator[pa.Table]:
-    """Turns of the conversations that lack the one representation that is wanted, some megabytes at a time."""
-    known = wanted.known
-    for shard in stored_shards(base, "turns", known.corpus, "", _SHARD_BYTES):
-        for batch in read_batches(shard, shard.name(), known, ReadOptions()):
-            for _, turns in to_ask(batch, wanted) if batch.tables else ():
+def _lacking_turns(base: Snapshot, build: BuildSpec) -> Iterator[pa.Table]:
+    """Turns of the conversations that lack the one representation that is build, some megabytes at a time."""
+    base_parts = build.base_parts
+    for shard in stored_shards(base, "turns", base_parts.corpus, "", _SHARD_BYTES):
+        for batch in read_batches(shard, shard.name(), base_parts, ReadOptions()):
+            for _, turns in to_ask(batch, build) if batch.tables else ():
                 yield turns

@@ -14,7 +14,7 @@ from memlake.schemas.table import TIME, settings_json
 from memlake.transforms.base.conversation import Conversation, DeadLetter, Session, SuppliedUnit
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.base.ids import check_name, content_id
-from memlake.transforms.lake.storage.parts import units_part
+from memlake.transforms.lake.storage.parts import UNITS_PART
 from memlake.transforms.represent.catalogue import kind_named
 from memlake.transforms.represent.common.representation import RepresentationSpec, Units
 from memlake.transforms.represent.common.units import provenance_table, unit_table
@@ -39,7 +39,7 @@ def check_supplied_name(name: str) -> str:
     return name
 
 
-def supplied_making(name: str) -> RepresentationSpec:
+def supplied_spec(name: str) -> RepresentationSpec:
     """What stands in the table of representations for units that came with their source.
 
     Raises:
@@ -86,7 +86,7 @@ def supplied_units(corpus: str, conversations: Sequence[Conversation], turns: pa
         (conversation_id, turn_id): ordinal for conversation_id, turn_id, ordinal in zip(*backwards, strict=True)
     }
     ids = [conversation.conversation_id for conversation in conversations]
-    return {name: _units_of(supplied_making(name), corpus, ids, of_name, ordinals) for name, of_name in items.items()}
+    return {name: _units_of(supplied_spec(name), corpus, ids, of_name, ordinals) for name, of_name in items.items()}
 
 
 @cache
@@ -100,7 +100,7 @@ def _problem(name: str) -> str:
 
 
 def _units_of(
-    making: RepresentationSpec, corpus: str, ids: list[str], items: list[Item], ordinals: dict[tuple[str, str], int]
+    spec: RepresentationSpec, corpus: str, ids: list[str], items: list[Item], ordinals: dict[tuple[str, str], int]
 ) -> Units:
     named = [[(ids[number], turn_id) for turn_id in unit.turn_ids] for number, _, unit in items]
     found = [[key for key in keys if key in ordinals] for keys in named]
@@ -111,7 +111,7 @@ def _units_of(
         for (_, _, unit), missing in zip(items, lost, strict=True)
     ]
     units = unit_table(
-        making,
+        spec,
         corpus=pa.repeat(corpus, len(items)),
         conversation_id=pa.array([ids[number] for number, _, _ in items], pa.string()),
         ordinal=rank_in_run(np.array([number for number, _, _ in items], np.int64)),
@@ -140,11 +140,11 @@ def _json(attributes: dict[str, object]) -> str | None:
     return json.dumps(attributes, sort_keys=True, ensure_ascii=False) if attributes else None
 
 
-def supplied_parts(making: RepresentationSpec, made: Units) -> pa.Table:
+def supplied_parts(spec: RepresentationSpec, made: Units) -> pa.Table:
     """Rows of parts for supplied units, one a conversation that has any; the hash is over all their columns."""
     groups = made.units.group_by(["corpus", "conversation_id"], use_threads=False).aggregate([([], "count_all")])
     corpora, conversations, counts = (column.to_pylist() for column in groups.columns)
-    rows = {key: [making.settings_hash] for key in zip(corpora, conversations, strict=True)}
+    rows = {key: [spec.settings_hash] for key in zip(corpora, conversations, strict=True)}
     units = made.units.drop_columns("key_text")
     event_at = units["event_at"].cast(pa.int64())
     for table in (units.set_column(units.schema.get_field_index("event_at"), "event_at", event_at), made.provenance):
@@ -154,7 +154,7 @@ def supplied_parts(making: RepresentationSpec, made: Units) -> pa.Table:
         {
             "corpus": corpora,
             "conversation_id": conversations,
-            "part": [units_part(making.name)] * len(rows),
+            "part": [UNITS_PART.named(spec.name)] * len(rows),
             "content_hash": [content_id(*texts) for texts in rows.values()],
             "rows": counts,
         },

@@ -6,9 +6,10 @@ from collections.abc import Collection
 
 from memlake.flows.run.config import lake_flag
 from memlake.schemas import RUNS
-from memlake.schemas.vectors import embedder_name, made_by, vectors_table
+from memlake.schemas.vectors import embedder_name, made_by, representation_of, vectors_table
 from memlake.transforms.embed.catalogue import EMBEDDERS, SERVED
 from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.lake.storage.parts import LINKS_PART, UNITS_PART, VECTORS_PART, kind_of_part
 from memlake.transforms.represent.catalogue import OF_THE_RUN, REPRESENTATIONS
 
 _OF_CORPUS = " of corpus "
@@ -19,29 +20,29 @@ def remedy(stale: str, *, among: Collection[str], corpus: str, lake: str) -> str
     """The command that makes a stale part again, or where it comes from when no command does.
 
     Args:
-        stale: 'units:NAME', 'vectors:TABLE', either with ' of corpus NAME' when it is another one, 'links:NAME:RELATION',
-            or 'questions:LABELS'.
+        stale: a part's name, of vectors with ' of corpus NAME' when it is another one.
         among: every stale part of the run; vectors cannot be made again before the units are.
         corpus: the corpus that the run was about.
         lake: the lake as the user named it.
     """
     part, _, other = stale.partition(_OF_CORPUS)
-    kind, _, name = part.partition(":")
+    kind = kind_of_part(part)
+    name, *_ = kind.values_of(part)
     of = f" --corpus {shlex.quote(other or corpus)}"
-    if kind == "units":
+    if kind is UNITS_PART:
         spec = _spec(name, lake)
         if spec is None:
             return _SUPPLIED
         return f"memlake represent {shlex.quote(spec)}{of}{_model_flags(name, lake)}{lake_flag(lake)}"
-    if kind == "vectors":
+    if kind is VECTORS_PART:
         representation, embedder = _made_of(name, lake)
-        if f"units:{representation}" in among and _spec(representation, lake) is None:
+        if UNITS_PART.named(representation) in among and _spec(representation, lake) is None:
             return _SUPPLIED
         chosen = f" --representations {shlex.quote(representation)} --embedder {shlex.quote(embedder)}"
         return f"memlake embed{of}{chosen}{lake_flag(lake)}"
-    if kind == "links":
-        representation, _, relation = name.partition(":")
-        return f"memlake link {shlex.quote(representation)}{of}{_link_flags(representation, relation, corpus, lake)}{lake_flag(lake)}"
+    if kind is LINKS_PART:
+        name, relation = kind.values_of(part)
+        return f"memlake link {shlex.quote(name)}{of}{_link_flags(name, relation, corpus, lake)}{lake_flag(lake)}"
     return "ingest a source that brings them"
 
 
@@ -92,7 +93,8 @@ def _plain(value: object) -> str:
 
 def _made_of(table: str, lake: str) -> tuple[str, str]:
     """The representation and the embedder of a table of vectors, as `--embedder` takes it."""
-    representation, _, stored = table.rpartition("__")
+    representation = representation_of(table)
+    stored = table.removeprefix(vectors_table(representation, ""))
     if any(vectors_table(representation, name) == table for name in EMBEDDERS):
         return representation, stored
     vectors = open_lake(lake).latest().lance_table(table)

@@ -42,10 +42,10 @@ def test_whole_files_are_grouped_and_files_of_lines_are_cut(tmp_path):
         ["b"],
         ["c", "d"],
     ]
-    shards = plan_shards(files, "turn_lines", shard_bytes=100)
+    shards = list(plan_shards(files, "turn_lines", shard_bytes=100))
     ranges = [(s.start, s.end) for shard in shards for s in shard if s.uri == "b"]
     assert ranges == [(0, 83), (83, 166), (166, 250)]
-    assert plan_shards([], "file") == []
+    assert list(plan_shards([], "file")) == []
 
 
 def test_ranges_of_a_plan_hold_every_line_once(tmp_path):
@@ -53,7 +53,7 @@ def test_ranges_of_a_plan_hold_every_line_once(tmp_path):
     lines = [b"x" * random.randint(0, 90) + str(n).encode() for n in range(300)]
     path = tmp_path / "file"
     path.write_bytes(b"\n".join(lines))
-    shards = plan_shards([(str(path), path.stat().st_size)], "conversation_lines", shard_bytes=500)
+    shards = list(plan_shards([(str(path), path.stat().st_size)], "conversation_lines", shard_bytes=500))
     assert len(shards) > 20
     found = [line for shard in shards for source in shard for block in read_blocks(source, 64) for line in block.lines]
     assert found == lines

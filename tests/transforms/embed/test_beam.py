@@ -16,7 +16,6 @@ from memlake.transforms.embed.beam import EmbedUnits
 from memlake.transforms.embed.catalogue import card_of
 from memlake.transforms.embed.embedder import fingerprint
 from memlake.transforms.embed.memo import Memo
-from memlake.transforms.lake.storage.base_parts import BaseParts
 
 
 def batch_of(name: str, *texts: str) -> Batch:
@@ -44,7 +43,7 @@ def test_texts_that_come_again_are_counted_as_seen_and_embedded_once(monkeypatch
         pipeline
         | beam.Create([pickle.dumps(batch) for batch in BATCHES], reshuffle=False)
         | beam.Map(pickle.loads)
-        | EmbedUnits(BaseParts("", "", "c"), "static", made_by)
+        | EmbedUnits("static", made_by)
         | beam.Map(lambda batch: None if batch.total else batch.vectors["r__static"].num_rows)
     )
     result = pipeline.run()

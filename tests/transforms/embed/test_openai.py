@@ -19,8 +19,7 @@ from memlake.transforms.embed import openai
 from memlake.transforms.embed.batches import embed_batch
 from memlake.transforms.embed.catalogue import card_of, opened
 from memlake.transforms.embed.embedder import Failure, fingerprint
-from memlake.transforms.lake.storage.base_parts import BaseParts
-from memlake.transforms.lake.storage.parts import vectors_part_hash
+from memlake.transforms.lake.storage.parts import derived_part_hash
 from memlake.transforms.llm.edge import EdgeSettings
 from memlake.transforms.llm.limits.quota import Limits
 from memlake.transforms.llm.limits.quota_server import quota_server
@@ -65,7 +64,7 @@ def batch_of(**texts: str) -> Batch:
 
 def embedded(settings: EdgeSettings, **texts: str) -> Batch:
     made_by = fingerprint(card_of(NAME, settings))
-    return embed_batch(batch_of(**texts), BaseParts("", "", "c"), embedder=NAME, fingerprint=made_by, edge=settings)
+    return embed_batch(batch_of(**texts), embedder=NAME, fingerprint=made_by, edge=settings)
 
 
 def test_vectors_are_the_servers_and_the_dimension_is_learnt_and_paid_once(fresh: OpenAIServer, tmp_path: Path) -> None:
@@ -112,7 +111,7 @@ def test_what_may_pass_leaves_the_conversation_to_the_next_run_and_the_rest_done
 ) -> None:
     with edge_of(fresh, tmp_path) as settings:
         made_by = fingerprint(card_of(NAME, settings))
-        done = {name: vectors_part_hash(f"h-{name}", made_by) for name in ("a", "b", "c")}
+        done = {name: derived_part_hash(f"h-{name}", made_by) for name in ("a", "b", "c")}
         first = embedded(settings, a="one")
         fresh.set(faults=Faults(marked=(("two", "server_error"),)))
         second = embedded(settings, b="two", c="   ")
@@ -133,7 +132,7 @@ def test_offline_what_is_missing_has_a_reason_and_waits(fresh: OpenAIServer, tmp
     fresh.reset()
     with edge_of(fresh, tmp_path, offline=True) as settings:
         made = embedded(settings, a="one", b="two")
-        done = vectors_part_hash("h-b", fingerprint(card_of(NAME, settings)))
+        done = derived_part_hash("h-b", fingerprint(card_of(NAME, settings)))
     assert made.vectors["r__openai-embedder-1"]["vector"].null_count == 1
     assert [letter.reason for letter in made.dead] == ["missing"]
     assert hashes(made)["b"] != done
@@ -155,7 +154,7 @@ def test_vectors_that_change_their_dimension_are_refused(fresh: OpenAIServer, tm
         made_by = fingerprint(card_of(NAME, settings))
     fresh.set(dimension=9)
     with edge_of(fresh, tmp_path) as settings, pytest.raises(EmbedderMismatchError, match="dimension=9"):
-        embed_batch(batch_of(a="new text"), BaseParts("", "", "c"), embedder=NAME, fingerprint=made_by, edge=settings)
+        embed_batch(batch_of(a="new text"), embedder=NAME, fingerprint=made_by, edge=settings)
 
 
 def test_a_run_without_a_server_is_told_what_to_set() -> None:

@@ -13,7 +13,7 @@ from memlake.schemas.vectors import vectors_schema
 from memlake.transforms.base.batch import PARTS_SEEN
 from memlake.transforms.base.ids import content_id
 from memlake.transforms.lake.commit.publish import PublishedSnapshot, publish_shards
-from memlake.transforms.lake.stage.manifest import Manifest, put_manifest, write_beside
+from memlake.transforms.lake.stage.manifest import Manifest, put_manifest, staged_manifests, write_beside
 from memlake.transforms.lake.storage.files import Stager
 from memlake.transforms.lake.storage.lake import Lake, open_lake
 from memlake.transforms.lake.storage.snapshot import Snapshot
@@ -90,7 +90,8 @@ class Shards:
         return shard
 
     def publish(self, *shards: str, audit: Callable[..., Mapping[str, pa.Table]] = no_audit) -> PublishedSnapshot:
-        return publish_shards(self.lake, shards, corpus="c", run_id="r", operation="ingest", audit=audit)
+        manifests = staged_manifests(self.lake.staged, shards)
+        return publish_shards(self.lake, manifests, corpus="c", run_id="r", operation="ingest", audit=audit)
 
     def contents(self, at: str = "latest") -> dict[str, list[str]]:
         """Conversation to texts, after checking that turns, units, parts and vectors agree and nothing is twice."""

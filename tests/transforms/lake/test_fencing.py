@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 
 import pyarrow as pa
 import pytest
@@ -10,10 +9,11 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from small_tables import rows_of
 
-from memlake.schemas import CELLS, SNAPSHOTS, TAGS
+from memlake.schemas import CELLS, TAGS
 from memlake.transforms.base.errors import LakeBusyError, LakeConflictError
 from memlake.transforms.lake.commit import publish
 from memlake.transforms.lake.commit.publish import forget, publish_files, publish_shards, restore
+from memlake.transforms.lake.stage.manifest import staged_manifests
 from memlake.transforms.lake.storage.files import StagedFile, Stager, open_lance
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.snapshot import Snapshot
@@ -32,7 +32,13 @@ def cell_files(lake: Lake) -> list[StagedFile]:
 # Everything that publishes, ready to run on a lake in which the conversation 'a' stands and the shard 'two' is staged.
 WRITERS: dict[str, Callable[[Lake], object]] = {
     "shards": lambda lake: publish_shards(
-        lake, ["two"], corpus="c", run_id="r", operation="ingest", audit=no_audit, lock_timeout_s=0
+        lake,
+        staged_manifests(lake.staged, ["two"]),
+        corpus="c",
+        run_id="r",
+        operation="ingest",
+        audit=no_audit,
+        lock_timeout_s=0,
     ),
     "files": lambda lake: publish_files(
         lake,
@@ -61,9 +67,8 @@ def take_over(lake: Lake) -> None:
 
 
 def publish_meanwhile(lake: Lake) -> None:
-    base = asdict(lake.latest())
-    row = {**{name: base[name] for name in SNAPSHOTS.schema.names}, "snapshot_id": "other", "sequence": 2}
-    lake.append_snapshot(lake.open_table(SNAPSHOTS), {**row, "pins": list(base["pins"].values())})
+    book, base = lake.head()
+    lake.append_snapshot(book, base, base.pins, run_id="other", operation="ingest", snapshot_id="other")
 
 
 def heads(lake: Lake) -> dict[str, int]:
@@ -89,14 +94,16 @@ def test_a_tag_waits_for_the_lock_too(lake: Lake):
 
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_snapshot_published_since_the_base_was_read_stops_this_one(lake: Lake, monkeypatch, writer: str):
-    whole = publish._append
-
-    def late(*args, **more):
-        publish_meanwhile(lake)
-        whole(*args, **more)
+    whole = Lake.append_snapshot
 
     with monkeypatch.context() as patch:
-        patch.setattr(publish, "_append", late)
+
+        def late(*args, **more):
+            patch.undo()
+            publish_meanwhile(lake)
+            whole(*args, **more)
+
+        patch.setattr(Lake, "append_snapshot", late)
         with pytest.raises(LakeConflictError):
             WRITERS[writer](lake)
     assert lake.snapshots()["snapshot_id"].to_pylist()[1:] == ["other"]

@@ -1,12 +1,12 @@
 """What the lake's files carry so that old snapshots stay readable and texts stay out of logs."""
 
 import json
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from memlake.schemas import SNAPSHOTS
 from memlake.transforms.lake.storage.files import open_lance
 from memlake.transforms.lake.storage.lake import Lake
 
@@ -47,9 +47,9 @@ def test_no_text_is_in_the_statistics_of_a_file_or_a_log(shards):
 def test_a_pinned_version_of_vectors_is_tagged_with_the_snapshot_before_it_is_published(shards, monkeypatch):
     append, seen = Lake.append_snapshot, []
 
-    def looking(self, book, row):
-        seen.append((row["snapshot_id"], open_lance(self.root, "turns__test").tags.list()))
-        append(self, book, row)
+    def looking(self, *head, snapshot_id, **more):
+        seen.append((snapshot_id, open_lance(self.root, "turns__test").tags.list()))
+        append(self, *head, snapshot_id=snapshot_id, **more)
 
     monkeypatch.setattr(Lake, "append_snapshot", looking)
     made = [shards.publish(shards.stage(str(number), {"a": [str(number)]})) for number in range(2)]
@@ -63,10 +63,10 @@ def test_a_pinned_version_of_vectors_is_tagged_with_the_snapshot_before_it_is_pu
 @pytest.mark.parametrize("order", [(2, 3), (3, 2)])
 def test_the_latest_snapshot_has_the_highest_sequence_wherever_its_row_stands(shards, order):
     shards.publish(shards.stage("one", {"a": ["one"]}))
-    [first] = shards.lake.snapshots().to_pylist()
+    first = shards.lake.latest()
     for sequence in order:
-        book = shards.lake.open_table(SNAPSHOTS)
-        shards.lake.append_snapshot(book, {**first, "snapshot_id": f"s{sequence}", "sequence": sequence})
+        book, base = shards.lake.head()[0], replace(first, sequence=sequence - 1)
+        shards.lake.append_snapshot(book, base, first.pins, run_id="r", operation="o", snapshot_id=f"s{sequence}")
     assert shards.lake.snapshots()["sequence"].to_pylist() == [1, 2, 3]
     assert shards.lake.latest().snapshot_id == shards.lake.snapshot().snapshot_id == "s3"
 

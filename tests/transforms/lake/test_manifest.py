@@ -1,5 +1,6 @@
 """Manifests: put once, trusted only while their files are there, and the loser of two attempts leaves nothing."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,13 @@ from memlake.transforms.base.batch import PARTS_SEEN, Batch
 from memlake.transforms.base.conversation import DeadLetter
 from memlake.transforms.base.errors import LakeCorruptError
 from memlake.transforms.lake.stage.bundle import BundleWriter, StagedBundle, write_manifest
-from memlake.transforms.lake.stage.manifest import finished_shards, put_manifest, read_manifest
+from memlake.transforms.lake.stage.manifest import (
+    StageAgainError,
+    is_finished,
+    put_manifest,
+    read_manifest,
+    staged_manifests,
+)
 from memlake.transforms.lake.storage.lake import Lake
 
 LETTER = DeadLetter("empty_text", "text of turn 0 is empty", "memory:")
@@ -49,7 +56,7 @@ def test_the_first_of_two_attempts_counts_and_the_second_deletes_its_files(lake:
 def test_a_manifest_that_stands_is_never_replaced(lake: Lake, shards):
     shards.stage("one", {"a": ["one"]})
     standing = read_manifest(lake.staged, "one")
-    assert put_manifest(lake.staged, replace(standing, files=(), rivals=7)) == standing
+    assert put_manifest(lake.staged, replace(standing, files=(), conflicts=7)) == standing
     assert read_manifest(lake.staged, "one") == standing
     assert not list(lake.staged.glob("*.tmp"))
 
@@ -72,7 +79,7 @@ def test_a_shard_is_finished_only_while_every_file_of_its_manifest_is_there_and_
     lake: Lake, shards, kind: str, harm: Callable[[Path], None]
 ):
     manifest = write_manifest(lake.root, "c", "shard", [bundle_of(lake, shards)])
-    assert finished_shards(lake.root, "shard") == ["shard"]
+    assert is_finished(lake.root, "shard")
     [file] = {
         "turns": [lake.table_path("turns") / one.path for one in manifest.files if one.table == "turns"],
         "vectors": manifest.vector_files(lake.root),
@@ -81,15 +88,29 @@ def test_a_shard_is_finished_only_while_every_file_of_its_manifest_is_there_and_
     }[kind]
     harm(file)
     assert not manifest.is_whole(lake.root)
-    assert finished_shards(lake.root, "shard") == []
+    assert not is_finished(lake.root, "shard")
 
 
-def test_a_shard_with_rivals_is_finished_when_all_of_them_are(lake: Lake, shards):
+def test_a_shard_with_other_versions_is_finished_when_all_of_them_are(lake: Lake, shards):
     shards.stage("one", {"a": ["one"]})
-    put_manifest(lake.staged, replace(read_manifest(lake.staged, "one"), shard="two", rivals=1))
-    assert finished_shards(lake.root, "two") == []
+    put_manifest(lake.staged, replace(read_manifest(lake.staged, "one"), shard="two", conflicts=1))
+    assert not is_finished(lake.root, "two")
+    with pytest.raises(StageAgainError, match=r"stage again: two$"):
+        staged_manifests(lake.staged, ["one", "two"])
     put_manifest(lake.staged, replace(read_manifest(lake.staged, "one"), shard="two-1"))
-    assert finished_shards(lake.root, "two") == ["two", "two-1"]
+    assert is_finished(lake.root, "two")
+    assert [manifest.shard for manifest in staged_manifests(lake.staged, ["two", "one"])] == ["two", "two-1", "one"]
+
+
+def test_a_manifest_says_how_many_other_versions_there_are_as_older_ones_did(lake: Lake, shards):
+    shards.stage("one", {"a": ["one"]})
+    put_manifest(lake.staged, replace(read_manifest(lake.staged, "one"), shard="two", conflicts=3))
+    path = lake.staged / "two.manifest.json"
+    fields = json.loads(path.read_text())
+    assert (list(fields)[-1], fields["rivals"]) == ("rivals", 3)
+    assert read_manifest(lake.staged, "two").conflicts == 3
+    path.write_text(json.dumps({name: value for name, value in fields.items() if name != "rivals"}))
+    assert read_manifest(lake.staged, "two").conflicts == 0
 
 
 def test_parts_of_several_bundles_add_up(lake: Lake):

@@ -7,9 +7,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from small_tables import rows_of
 
-from memlake.schemas import CELLS, SNAPSHOTS, TURNS
+from memlake.schemas import CELLS, TURNS
 from memlake.transforms.base.errors import AuditError, LakeConflictError
-from memlake.transforms.lake.commit.publish import StageAgainError, forget, publish_files
+from memlake.transforms.lake.commit.publish import forget, publish_files
+from memlake.transforms.lake.stage.manifest import StageAgainError
 from memlake.transforms.lake.storage.delta import active_files, commit_table
 from memlake.transforms.lake.storage.files import Stager, open_lance
 from memlake.transforms.lake.storage.lake import Lake
@@ -101,11 +102,10 @@ def test_a_failed_audit_publishes_nothing_and_its_manifests_are_never_picked_up(
 def test_a_second_head_is_refused(shards):
     shards.publish(shards.stage("one", {"a": ["one"]}))
     lake = shards.lake
-    book, base = lake.open_table(SNAPSHOTS), lake.latest()
+    book, base = lake.head()
     shards.publish(shards.stage("two", {"b": ["two"]}))
-    row = {**lake.snapshots().to_pylist()[0], "snapshot_id": "late", "sequence": base.sequence + 1}
     with pytest.raises(LakeConflictError):
-        lake.append_snapshot(book, row)
+        lake.append_snapshot(book, base, base.pins, run_id="late", operation="ingest")
     assert lake.snapshots().num_rows == 2
 
 

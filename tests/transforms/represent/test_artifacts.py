@@ -20,7 +20,7 @@ from memlake.transforms.llm.prompting import prompt, prompt_names
 from memlake.transforms.read.tabulate import tabulate
 from memlake.transforms.represent.by_model.artifacts import QUOTED, TYPES
 from memlake.transforms.represent.by_model.quoted import partial_date
-from memlake.transforms.represent.catalogue import making
+from memlake.transforms.represent.catalogue import spec_of
 from memlake.transforms.represent.common.representation import Units
 
 TurnsOf = Callable[..., pa.Table]
@@ -40,7 +40,7 @@ TALK = {
 
 def made(turns: pa.Table, items: Any, spec: str = "artifacts") -> Units:
     reply = items if callable(items) else lambda _: json.dumps({"artifacts": items})
-    return asyncio.run(QUOTED.build(making(spec, model="m"), turns, ScriptedModel(reply)))
+    return asyncio.run(QUOTED.build(spec_of(spec, model="m"), turns, ScriptedModel(reply)))
 
 
 def one(**changes: Any) -> dict[str, Any]:
@@ -101,9 +101,9 @@ def test_what_is_shown_and_indexed_is_a_setting_that_costs_no_call(
     # Quoted in capitals: what is shown is the source's own.
     script = ScriptedModel(lambda _: json.dumps({"artifacts": [one(quote=QUOTE.upper())]}))
     spec = f"artifacts-x:show={show},key={key},ungrounded=drop"
-    units = asyncio.run(QUOTED.build(making(spec, model="m"), turns, script))
+    units = asyncio.run(QUOTED.build(spec_of(spec, model="m"), turns, script))
     plain = ScriptedModel(lambda _: json.dumps({"artifacts": []}))
-    asyncio.run(QUOTED.build(making("artifacts", model="m"), turns, plain))
+    asyncio.run(QUOTED.build(spec_of("artifacts", model="m"), turns, plain))
     assert [request.hash("p") for request in script.requests] == [request.hash("p") for request in plain.requests]
     (unit,) = units.units.to_pylist()
     assert unit["show_text"] == f"[8 May, 2023] {shows}"
@@ -298,22 +298,22 @@ def test_the_schema_is_one_that_strict_servers_take() -> None:
 )
 def test_settings_that_make_no_artifacts_are_refused(wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong.partition("=")[0]):
-        making(f"artifacts-x:{wrong}", model="m")
+        spec_of(f"artifacts-x:{wrong}", model="m")
 
 
 def test_a_prompt_that_there_is_not_is_refused() -> None:
     with pytest.raises(NotFoundError, match="artifacts"):
-        making("artifacts-x:prompt=other", model="m")
+        spec_of("artifacts-x:prompt=other", model="m")
 
 
 def test_what_decides_what_is_asked_decides_the_settings_hash() -> None:
-    plain = making("artifacts", model="m").settings_hash
+    plain = spec_of("artifacts", model="m").settings_hash
     others = [
-        making("artifacts", model="n").settings_hash,
-        making("artifacts", model="m", provider="p").settings_hash,
-        making("artifacts-x:second_pass=true", model="m").settings_hash,
-        making("artifacts-x:seed=1", model="m").settings_hash,
-        making("artifacts-x:show=quote", model="m").settings_hash,
+        spec_of("artifacts", model="n").settings_hash,
+        spec_of("artifacts", model="m", provider="p").settings_hash,
+        spec_of("artifacts-x:second_pass=true", model="m").settings_hash,
+        spec_of("artifacts-x:seed=1", model="m").settings_hash,
+        spec_of("artifacts-x:show=quote", model="m").settings_hash,
     ]
     assert len({plain, *others}) == 6
 

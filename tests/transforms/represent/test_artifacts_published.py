@@ -15,7 +15,7 @@ from memlake.transforms.base.ids import content_id
 from memlake.transforms.llm.protocol.model import Request
 from memlake.transforms.represent.by_model.artifacts import QUOTED
 from memlake.transforms.represent.by_model.asked import PUBLISHED_SETTINGS, material_of
-from memlake.transforms.represent.catalogue import REPRESENTATIONS, making
+from memlake.transforms.represent.catalogue import REPRESENTATIONS, spec_of
 from memlake.transforms.represent.common.representation import Units
 from memlake.transforms.represent.extract.pieces import halves, pieces_of
 
@@ -44,7 +44,7 @@ TALK = {
 
 def made(turns: pa.Table, script: Any, spec: str) -> tuple[Units, ScriptedModel]:
     model = ScriptedModel(script)
-    return asyncio.run(QUOTED.build(making(spec, model="m"), turns, model)), model
+    return asyncio.run(QUOTED.build(spec_of(spec, model="m"), turns, model)), model
 
 
 def long(turns_of: TurnsOf, count: int = 90) -> pa.Table:
@@ -204,7 +204,7 @@ def test_one_call_a_folded_turn_and_one_a_session_go_under_the_same_cap(turns_of
 
 @pytest.mark.parametrize("kind", [name for name, one in REPRESENTATIONS.items() if one.asking])
 def test_the_later_settings_at_their_defaults_leave_the_settings_hash_as_it_was(kind: str) -> None:
-    one = making(kind, model="m")
+    one = spec_of(kind, model="m")
     asking = REPRESENTATIONS[kind].asking
     assert asking
     before = {name: value for name, value in one.settings.items() if name not in PUBLISHED_SETTINGS}
@@ -217,8 +217,8 @@ def test_the_later_settings_at_their_defaults_leave_the_settings_hash_as_it_was(
     ["folds=within_sessions", "user=Bo", "order=by_side", "on_cut=drop", "repairs=0", "merge=overlap", "header=none"],
 )
 def test_each_of_the_later_settings_makes_another_representation(changed: str) -> None:
-    plain = making("artifacts-x", model="m").settings_hash
-    assert making(f"artifacts-x:{changed}", model="m").settings_hash != plain
+    plain = spec_of("artifacts-x", model="m").settings_hash
+    assert spec_of(f"artifacts-x:{changed}", model="m").settings_hash != plain
 
 
 @pytest.mark.parametrize(
@@ -226,12 +226,12 @@ def test_each_of_the_later_settings_makes_another_representation(changed: str) -
 )
 def test_settings_that_are_none_are_refused(wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong.partition("=")[0]):
-        making(f"artifacts-x:{wrong}", model="m")
+        spec_of(f"artifacts-x:{wrong}", model="m")
 
 
 def test_the_published_prompt_and_its_second_pass_decide_the_settings_hash() -> None:
-    asked = QUOTED._asked(making(PUBLISHED, model="m").settings)
-    plain = QUOTED._asked(making("artifacts", model="m").settings)
+    asked = QUOTED._asked(spec_of(PUBLISHED, model="m").settings)
+    plain = QUOTED._asked(spec_of("artifacts", model="m").settings)
     assert asked.system != plain.system
     assert asked.missed
     assert material_of(asked) != material_of(plain)

@@ -15,7 +15,7 @@ from memlake.transforms.read.catalogue import read_source
 from memlake.transforms.read.tabulate import tabulate
 from memlake.transforms.represent.by_rule.artifact_patterns import KINDS, RULES, kinds_of
 from memlake.transforms.represent.by_rule.artifacts_rules import build_artifacts_rules
-from memlake.transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.catalogue import represent, spec_of
 
 Make = Callable[..., pa.Table]
 
@@ -112,7 +112,7 @@ def test_units_are_slices_that_name_their_speaker_and_quote_the_sentence(
             "conv-2": [(None, [("Cy", "Hm")])],
         }
     )
-    made = represent(making("artifacts_rules"), turns)
+    made = represent(spec_of("artifacts_rules"), turns)
     check_slices(turns, made.units)
     rows = made.units.to_pylist()
     assert [(row["show_text"], row["kind"], row["speaker"], row["session_id"]) for row in rows] == [
@@ -144,9 +144,9 @@ def test_odd_texts_give_slices_only_and_the_same_ones_again(
     check_slices: Callable[[pa.Table, pa.Table], None],
 ) -> None:
     turns = turns_of(data.draw(odd_talks))
-    made = represent(making("artifacts_rules"), turns)
+    made = represent(spec_of("artifacts_rules"), turns)
     check_slices(turns, made.units)
-    again = represent(making("artifacts_rules"), turns)
+    again = represent(spec_of("artifacts_rules"), turns)
     assert made.units.equals(again.units)
     assert made.provenance.equals(again.provenance)
 
@@ -154,6 +154,6 @@ def test_odd_texts_give_slices_only_and_the_same_ones_again(
 def test_locomo_has_memories_of_every_kind_within_a_small_share_of_its_turns(shared_data: Path) -> None:
     items = read_source(Source(str(shared_data / "locomo/locomo10.json")))
     turns = tabulate("c", [item for item in items if isinstance(item, Conversation)], 1)["turns"]
-    made = build_artifacts_rules(making("artifacts_rules"), turns)
+    made = build_artifacts_rules(spec_of("artifacts_rules"), turns)
     assert set(made.units["kind"].to_pylist()) == set(KINDS)
     assert 800 < made.units.num_rows < 3000

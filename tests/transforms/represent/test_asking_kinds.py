@@ -13,7 +13,7 @@ from openai_server import CONTENT, TRANSIENT, Faults, OpenAIServer
 from scripted_model import ScriptedModel
 
 from memlake.transforms.llm.protocol.model import Request
-from memlake.transforms.represent.catalogue import REPRESENTATIONS, asking, making
+from memlake.transforms.represent.catalogue import REPRESENTATIONS, asking, spec_of
 from memlake.transforms.represent.common.representation import Units
 
 TurnsOf = Callable[..., pa.Table]
@@ -36,7 +36,7 @@ TALK = {
 
 
 def run(server: OpenAIServer, root: Path, turns: pa.Table, kind: str) -> Units:
-    one = making(kind, model="m", provider="test")
+    one = spec_of(kind, model="m", provider="test")
     how = asking(one)
     assert how
     with job(server.url, root) as opened:
@@ -101,7 +101,7 @@ def test_what_shows_nothing_is_no_unit_and_no_key(kind: str, blank: str, turns_o
     said = {"artifacts": [artifact], "propositions": [proposition], "summary": blank}
     said["turns"] = [{"turn": 1, kind: [blank]}]
     turns = turns_of({"v": [(None, [("Ann", "I moved to Paris in May.")])]})
-    one = making(kind, model="m")
+    one = spec_of(kind, model="m")
     how = asking(one)
     assert how
 

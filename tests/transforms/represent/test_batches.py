@@ -13,7 +13,7 @@ from memlake.transforms.base.batch import PARTS_SEEN, Batch
 from memlake.transforms.lake.storage.base_parts import BaseParts
 from memlake.transforms.lake.storage.parts import derived_part_hash, unfinished_part_hash
 from memlake.transforms.represent.batches import BuildSpec, ask_units, build_units, to_ask
-from memlake.transforms.represent.catalogue import making
+from memlake.transforms.represent.catalogue import spec_of
 
 TurnsOf = Callable[..., pa.Table]
 TALK = {name: [(None, [("Ann", f"I live in {name}.")]), (None, [("Bo", "So do I.")])] for name in ("Lima", "Oslo")}
@@ -31,7 +31,7 @@ def built(turns: pa.Table, wanted: BuildSpec, script: Any) -> Batch:
 def test_a_conversation_that_lacks_an_answer_that_may_come_is_not_taken_for_done(
     turns_of: TurnsOf, outcome: str
 ) -> None:
-    one = making("artifacts", model="m")
+    one = spec_of("artifacts", model="m")
     wanted = BuildSpec(BaseParts("", "", "c"), (one,))
 
     def script(request: Any) -> str | tuple[str, str]:
@@ -47,7 +47,7 @@ def test_a_conversation_that_lacks_an_answer_that_may_come_is_not_taken_for_done
 
 
 def test_a_conversation_of_which_nothing_was_made_has_a_part_without_rows(turns_of: TurnsOf) -> None:
-    one = making("artifacts", model="m")
+    one = spec_of("artifacts", model="m")
 
     def script(request: Any) -> str:
         return json.dumps({"artifacts": []}) if "Lima" in str(shown(request)) else every_turn(request)

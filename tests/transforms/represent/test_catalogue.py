@@ -15,7 +15,7 @@ from memlake.transforms.base.conversation import Conversation
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.base.ids import content_id
 from memlake.transforms.read.tabulate import tabulate
-from memlake.transforms.represent.catalogue import REPRESENTATIONS, making, represent
+from memlake.transforms.represent.catalogue import REPRESENTATIONS, represent, spec_of
 
 TALK = {
     "conv-1": [
@@ -36,43 +36,43 @@ def test_a_representation_is_made_by_rule_or_with_a_model() -> None:
 @pytest.mark.parametrize("kind", ASKING)
 def test_one_that_asks_needs_a_model_which_is_no_setting_of_its_name(kind: str) -> None:
     with pytest.raises(UsageError, match="asks a model"):
-        making(kind)
-    made = making(kind, model="m", provider="p")
+        spec_of(kind)
+    made = spec_of(kind, model="m", provider="p")
     assert (made.settings["model"], made.settings["provider"]) == ("m", "p")
-    assert making(f"{kind}:model=m", provider="p") == made
-    assert making(kind, model="n", provider="p").settings_hash != made.settings_hash
+    assert spec_of(f"{kind}:model=m", provider="p") == made
+    assert spec_of(kind, model="n", provider="p").settings_hash != made.settings_hash
 
 
 def test_a_kind_stands_for_its_defaults() -> None:
-    made = making("chunks")
+    made = spec_of("chunks")
     assert (made.name, made.kind, dict(made.settings)) == ("chunks", "chunks", {"size": 512, "overlap": 100})
     assert made.settings_hash == content_id("chunks", '{"overlap":100,"size":512}', 1)
-    assert making("chunks:size=512", {"overlap": 100}) == made
+    assert spec_of("chunks:size=512", {"overlap": 100}) == made
 
 
 def test_other_settings_go_by_another_name() -> None:
-    made = making("chunks-o0:overlap=0,size=256")
+    made = spec_of("chunks-o0:overlap=0,size=256")
     assert (made.name, made.kind, dict(made.settings)) == ("chunks-o0", "chunks", {"size": 256, "overlap": 0})
-    assert making("chunks-o0:overlap=5", {"overlap": "0", "size": 256}) == made
-    assert made.settings_hash != making("chunks").settings_hash
+    assert spec_of("chunks-o0:overlap=5", {"overlap": "0", "size": 256}) == made
+    assert made.settings_hash != spec_of("chunks").settings_hash
 
 
 def test_a_kinds_own_name_with_other_settings_is_refused_with_a_name_that_works() -> None:
     with pytest.raises(UsageError) as refused:
-        making("chunks:overlap=0")
+        spec_of("chunks:overlap=0")
     wish = refused.value.hint.removeprefix("ask for ")
-    assert making(wish).settings["overlap"] == 0
+    assert spec_of(wish).settings["overlap"] == 0
 
 
 @pytest.mark.parametrize("name", ["chunk", "chunksy", "observations", "x-chunks"])
 def test_an_unknown_name_is_not_found(name: str) -> None:
     with pytest.raises(NotFoundError, match=re.escape(repr(name))):
-        making(name)
+        spec_of(name)
 
 
 def test_a_near_miss_is_named() -> None:
     with pytest.raises(NotFoundError) as refused:
-        making("sentence")
+        spec_of("sentence")
     assert "sentences" in refused.value.hint
 
 
@@ -95,19 +95,19 @@ def test_a_near_miss_is_named() -> None:
 )
 def test_a_wish_that_cannot_be_read_is_refused(spec: str) -> None:
     with pytest.raises(UsageError):
-        making(spec)
+        spec_of(spec)
 
 
 def test_a_setting_of_another_type_is_refused() -> None:
     for value in (True, 1.5):
         with pytest.raises(UsageError, match="is not int"):
-            making("chunks-a", {"size": value})
+            spec_of("chunks-a", {"size": value})
 
 
 @pytest.mark.parametrize("kind", BY_RULE)
 def test_every_representation_keeps_to_the_tables(kind: str, turns_of: Callable[..., pa.Table]) -> None:
     for talk in (TALK, {}):
-        made = represent(making(kind), turns_of(talk))
+        made = represent(spec_of(kind), turns_of(talk))
         assert (made.units.schema, made.provenance.schema) == (UNITS.schema, PROVENANCE.schema)
         assert made.links.equals(LINKS.empty())
         made.units.validate(full=True)
@@ -116,7 +116,7 @@ def test_every_representation_keeps_to_the_tables(kind: str, turns_of: Callable[
 
 @pytest.mark.parametrize("kind", BY_RULE)
 def test_identity_follows_from_content_alone(kind: str, turns_of: Callable[..., pa.Table]) -> None:
-    made = making(kind)
+    made = spec_of(kind)
     units = represent(made, turns_of(TALK)).units
     assert units.equals(represent(made, turns_of(TALK)).units)
     assert units["unit_id"].to_pylist() == [
@@ -127,7 +127,7 @@ def test_identity_follows_from_content_alone(kind: str, turns_of: Callable[..., 
 
 @pytest.mark.parametrize("kind", BY_RULE)
 def test_every_unit_has_provenance_in_order(kind: str, turns_of: Callable[..., pa.Table]) -> None:
-    made = represent(making(kind), turns_of(TALK))
+    made = represent(spec_of(kind), turns_of(TALK))
     first = [row["unit_id"] for row in made.provenance.to_pylist() if row["piece"] == 0]
     assert first == made.units["unit_id"].to_pylist()
     assert all(made.provenance[name][0].as_py() == made.units[name][0].as_py() for name in ("corpus", "representation"))
@@ -142,14 +142,14 @@ def test_a_unit_tells_when_its_first_turn_was_said(
     conversations = conversations_of(TALK)
     conversations[0].said_at[0] = int(said.timestamp()) * 1_000_000
     conversations[0].sessions[0].at = conversations[1].sessions[0].at = int(met.timestamp()) * 1_000_000
-    units = represent(making(kind), tabulate("c", conversations, 1)["turns"]).units.to_pylist()
+    units = represent(spec_of(kind), tabulate("c", conversations, 1)["turns"]).units.to_pylist()
     assert units[0]["event_at"] == said
     assert {unit["event_at"] for unit in units if unit["session_id"] == "s1"} <= {None}
     assert {unit["event_at"] for unit in units if unit["conversation_id"] == "conv-2"} <= {met}
 
 
 def test_making_of_an_unknown_kind_is_not_found(turns_of: Callable[..., pa.Table]) -> None:
-    made = making("chunks")
+    made = spec_of("chunks")
     with pytest.raises(NotFoundError):
         represent(type(made)("x", "supplied", {}, "", 1), turns_of(TALK))
 
@@ -157,5 +157,5 @@ def test_making_of_an_unknown_kind_is_not_found(turns_of: Callable[..., pa.Table
 @pytest.mark.parametrize("kind", REPRESENTATIONS)
 def test_advice_after_an_unknown_setting_is_a_representation_that_can_be_asked_for(kind: str):
     with pytest.raises(UsageError, match="has no setting 'nonesuch'") as refused:
-        making(f"{kind}-x:nonesuch=1", model="m")
-    assert making(refused.value.hint.rpartition(" ")[2], model="m").kind == kind
+        spec_of(f"{kind}-x:nonesuch=1", model="m")
+    assert spec_of(refused.value.hint.rpartition(" ")[2], model="m").kind == kind

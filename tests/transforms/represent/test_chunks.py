@@ -20,7 +20,7 @@ from memlake.transforms.base.errors import UsageError
 from memlake.transforms.read.formats.locomo.conversations import LoCoMo
 from memlake.transforms.read.tabulate import tabulate
 from memlake.transforms.represent.by_rule.chunks import chunk_spans
-from memlake.transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.catalogue import represent, spec_of
 from memlake.transforms.represent.common.representation import Units
 
 Chunk = Callable[..., Units]
@@ -28,7 +28,7 @@ Chunk = Callable[..., Units]
 
 @pytest.fixture(scope="session")
 def chunk(turns_of: Callable[..., pa.Table]) -> Chunk:
-    return lambda talk, **settings: represent(making("chunks-test", settings), turns_of(talk))
+    return lambda talk, **settings: represent(spec_of("chunks-test", settings), turns_of(talk))
 
 
 def one_turn(text: str) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def test_spans_cover_without_a_gap_and_none_lies_in_another(length: int, size: i
 @pytest.mark.parametrize(("size", "overlap"), [(512, 512), (512, 600), (512, -1), (0, 0), (-5, 0), (1, 1)])
 def test_settings_that_make_no_chunks_are_refused_before_any_work(size: int, overlap: int) -> None:
     with pytest.raises(UsageError, match=r"chunk (size|overlap)=-?[0-9]+ is not allowed") as refused:
-        making("chunks-bad", {"size": size, "overlap": overlap})
+        spec_of("chunks-bad", {"size": size, "overlap": overlap})
     assert "\n" not in refused.value.message
 
 
@@ -94,7 +94,7 @@ def test_chunks_tile_every_session_of_odd_text(
     turns = turns_of(data.draw(odd_talks))
     size = data.draw(st.integers(1, 40))
     settings = {"size": size, "overlap": data.draw(st.integers(0, size - 1))}
-    units = represent(making("chunks-test", settings), turns).units
+    units = represent(spec_of("chunks-test", settings), turns).units
     check_slices(turns, units)
     assert units.schema == UNITS.schema
     assert len(set(units["unit_id"].to_pylist())) == units.num_rows
@@ -171,7 +171,7 @@ def test_signs_that_straddle_a_border_are_cut_by_code_point(
     turns_of: Callable[..., pa.Table], check_slices: Callable[[pa.Table, pa.Table], None]
 ) -> None:
     turns = turns_of(one_turn("x" * 507 + "👨‍👩‍👧e\u0301漢字" + "y" * 100))
-    units = represent(making("chunks"), turns).units
+    units = represent(spec_of("chunks"), turns).units
     check_slices(turns, units)
     assert units["span_end"].to_pylist() == [512, 619]
 
@@ -192,7 +192,7 @@ def test_a_long_run_of_spaces_is_kept(
     turns_of: Callable[..., pa.Table], check_slices: Callable[[pa.Table, pa.Table], None]
 ) -> None:
     turns = turns_of(one_turn("a" + " " * 5000 + "b"))
-    check_slices(turns, represent(making("chunks"), turns).units)
+    check_slices(turns, represent(spec_of("chunks"), turns).units)
 
 
 def test_no_turns_give_empty_tables_with_their_schemas(chunk: Chunk) -> None:
@@ -205,7 +205,7 @@ def test_parts_of_conversations_are_refused(turns_of: Callable[..., pa.Table]) -
     turns = turns_of({"conv-1": [(None, [("A", "one"), ("B", "two"), ("A", "three")])]})
     for part in (turns.slice(1), turns.slice(0, 2), turns.take([0, 2, 1])):
         with pytest.raises(ValueError, match="whole conversations"):
-            represent(making("chunks"), part)
+            represent(spec_of("chunks"), part)
 
 
 def test_locomo_is_chunked_without_a_gap(
@@ -215,7 +215,7 @@ def test_locomo_is_chunked_without_a_gap(
 ) -> None:
     read = LoCoMo().read(Source(str(shared_data / "locomo" / "locomo10.json")), ReadOptions())
     turns = tabulate("locomo", [one for one in read if isinstance(one, Conversation)], 1)["turns"]
-    units = represent(making("chunks"), turns).units
+    units = represent(spec_of("chunks"), turns).units
     check_slices(turns, units)
     # 512-character windows over bare text are 1,425; prefixes, captions and the overlap make more.
     assert 1_900 < units.num_rows < 2_700

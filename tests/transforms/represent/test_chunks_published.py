@@ -16,7 +16,7 @@ from memlake.transforms.base.errors import UsageError
 from memlake.transforms.read.formats.locomo.conversations import LoCoMo
 from memlake.transforms.read.tabulate import tabulate
 from memlake.transforms.represent.as_published.chunks_published import windows
-from memlake.transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.catalogue import represent, spec_of
 from memlake.transforms.represent.common.representation import Units
 
 TurnsOf = Callable[..., pa.Table]
@@ -30,7 +30,7 @@ TALK = {
 
 
 def made(turns: pa.Table, **settings: Any) -> Units:
-    return represent(making("chunks_published-test", settings), turns)
+    return represent(spec_of("chunks_published-test", settings), turns)
 
 
 def shown(turns: pa.Table, **settings: Any) -> list[str]:
@@ -214,7 +214,7 @@ def test_chunks_are_those_of_the_published_rule_and_know_what_of_them_was_said(
     turns = turns_of(talk)
     rows = turns.to_pylist()
     expected = [chunk for name in talk for chunk in plainly([row for row in rows if row["conversation_id"] == name])]
-    units = represent(making("chunks_published"), turns)
+    units = represent(spec_of("chunks_published"), turns)
     assert units.units["show_text"].to_pylist() == expected
     assert_grounded(units, turns, canonical(turns))
     small = {"size": data.draw(st.integers(20, 60)), "overlap": 9}
@@ -277,7 +277,7 @@ def test_a_chunk_of_prefixes_alone_comes_from_its_turn_without_characters(turns_
 )
 def test_settings_that_make_no_chunks_are_refused(wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong.partition("=")[0]):
-        making(f"chunks_published-x:{wrong}")
+        spec_of(f"chunks_published-x:{wrong}")
 
 
 def test_locomo_has_the_chunks_of_the_published_rule(shared_data: Path) -> None:
@@ -288,7 +288,7 @@ def test_locomo_has_the_chunks_of_the_published_rule(shared_data: Path) -> None:
     for row in turns.to_pylist():
         rows.setdefault(row["conversation_id"], []).append(row)
     expected = {name: plainly(of_it) for name, of_it in rows.items()}
-    units = represent(making("chunks_published"), turns).units
+    units = represent(spec_of("chunks_published"), turns).units
     found: dict[str, list[str]] = {}
     for unit in units.to_pylist():
         found.setdefault(unit["conversation_id"], []).append(unit["show_text"])

@@ -11,7 +11,7 @@ import pytest
 from memlake.transforms.base.conversation import Conversation
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.read.tabulate import tabulate
-from memlake.transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.catalogue import represent, spec_of
 from memlake.transforms.represent.common.representation import Units
 
 # Three sessions a month apart, of two turns each.
@@ -31,7 +31,7 @@ def turns(conversations_of: Callable[[Any], list[Conversation]]) -> pa.Table:
 
 
 def made(turns: pa.Table, **settings: Any) -> Units:
-    return represent(making("date_windows-x", settings), turns)
+    return represent(spec_of("date_windows-x", settings), turns)
 
 
 def shown(turns: pa.Table, **settings: Any) -> list[str]:
@@ -114,4 +114,4 @@ def test_a_date_that_is_not_known_is_shown_as_it_was_said(turns_of: Callable[...
 @pytest.mark.parametrize("wrong", ["around=-1", "resolve=x", "order=x", "header=first", "batch=-1"])
 def test_settings_that_make_no_windows_are_refused(wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong.partition("=")[0]):
-        making(f"date_windows-x:{wrong}")
+        spec_of(f"date_windows-x:{wrong}")

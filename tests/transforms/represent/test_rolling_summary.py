@@ -13,7 +13,7 @@ from scripted_model import ScriptedModel
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.llm.protocol.model import Request
 from memlake.transforms.represent.by_model.rolling_summary import build_rolling_summary
-from memlake.transforms.represent.catalogue import asking, making
+from memlake.transforms.represent.catalogue import asking, spec_of
 from memlake.transforms.represent.common.representation import Units
 
 TurnsOf = Callable[..., pa.Table]
@@ -51,7 +51,7 @@ def grown(request: Request) -> str:
 
 def made(turns: pa.Table, script: Any, spec: str = SPEC) -> tuple[Units, ScriptedModel]:
     model = ScriptedModel(script)
-    return asyncio.run(build_rolling_summary(making(spec, model="m"), turns, model)), model
+    return asyncio.run(build_rolling_summary(spec_of(spec, model="m"), turns, model)), model
 
 
 def test_a_conversation_is_one_unit_that_every_session_went_into_in_order(turns_of: TurnsOf) -> None:
@@ -207,7 +207,7 @@ def test_nothing_to_tell_is_no_unit(turns_of: TurnsOf) -> None:
 
 def test_the_price_counts_a_request_a_session_and_knows_the_first(turns_of: TurnsOf) -> None:
     turns = turns_of(TALK)
-    one = making(SPEC, model="m")
+    one = spec_of(SPEC, model="m")
     how = asking(one)
     assert how
     requests = list(how.first_requests(one, turns))
@@ -220,4 +220,4 @@ def test_the_price_counts_a_request_a_session_and_knows_the_first(turns_of: Turn
 def test_a_cap_without_room_is_refused() -> None:
     for spec in ("rolling_summary-x:cap_tokens=10", "rolling_summary-x:cap_tokens=9000"):
         with pytest.raises(UsageError, match="cap_tokens"):
-            making(spec, model="m")
+            spec_of(spec, model="m")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.represent.by_rule.rule_summary import clause_end
-from memlake.transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.catalogue import represent, spec_of
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_summary_is_its_pieces_line_by_line(
     talk = data.draw(odd_talks)
     turns = turns_of(talk)
     texts = canonical(turns)
-    made = represent(making("rule_summary"), turns)
+    made = represent(spec_of("rule_summary"), turns)
     assert made.units.num_rows == sum(map(len, talk.values()))
     assert made.provenance.num_rows == turns.num_rows
     assert set(made.provenance["grounding"].to_pylist()) <= {"exact"}
@@ -63,4 +63,4 @@ def test_a_summary_is_its_pieces_line_by_line(
 @pytest.mark.parametrize("settings", [{"least_words": 0}, {"most_words": 3}, {"least_words": 13}])
 def test_word_counts_that_keep_nothing_are_refused(settings: dict[str, int]) -> None:
     with pytest.raises(UsageError, match="1 <= least_words <= most_words"):
-        making("rule_summary-x", settings)
+        spec_of("rule_summary-x", settings)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlake.transforms.represent.by_rule.sentences import sentence_spans
-from memlake.transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.catalogue import represent, spec_of
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_sentences_name_their_speaker_and_keep_their_place(
     check_slices: Callable[[pa.Table, pa.Table], None],
 ) -> None:
     turns = turns_of(data.draw(odd_talks))
-    made = represent(making("sentences"), turns)
+    made = represent(spec_of("sentences"), turns)
     check_slices(turns, made.units)
     assert made.provenance.num_rows == made.units.num_rows
     by_id = {(turn["conversation_id"], turn["turn_id"]): turn for turn in turns.to_pylist()}

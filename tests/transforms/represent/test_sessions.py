@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlake.transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.catalogue import represent, spec_of
 
 
 @given(data=st.data())
@@ -20,7 +20,7 @@ def test_sessions_tile_their_conversation(
 ) -> None:
     talk = data.draw(odd_talks)
     turns = turns_of(talk)
-    made = represent(making("sessions"), turns)
+    made = represent(spec_of("sessions"), turns)
     check_slices(turns, made.units)
     assert made.units.num_rows == sum(map(len, talk.values()))
     assert made.provenance.num_rows == turns.num_rows
@@ -33,4 +33,4 @@ def test_sessions_tile_their_conversation(
 
 def test_a_session_has_a_speaker_only_when_one_person_speaks(turns_of: Callable[..., pa.Table]) -> None:
     talk = {"conv-1": [(None, [("A", "one"), ("A", "two")]), (None, [("A", "three"), ("B", "four")])]}
-    assert represent(making("sessions"), turns_of(talk)).units["speaker"].to_pylist() == ["A", None]
+    assert represent(spec_of("sessions"), turns_of(talk)).units["speaker"].to_pylist() == ["A", None]

@@ -10,7 +10,7 @@ from scripted_model import ScriptedModel, shown
 
 from memlake.transforms.llm.protocol.model import Request
 from memlake.transforms.represent.by_model.summaries import build_summaries
-from memlake.transforms.represent.catalogue import asking, making
+from memlake.transforms.represent.catalogue import asking, spec_of
 from memlake.transforms.represent.common.representation import Units
 
 TurnsOf = Callable[..., pa.Table]
@@ -30,7 +30,7 @@ def told(request: Request) -> str:
 
 def made(turns: pa.Table, script: Any, spec: str = "summaries") -> tuple[Units, ScriptedModel]:
     model = ScriptedModel(script)
-    return asyncio.run(build_summaries(making(spec, model="m"), turns, model)), model
+    return asyncio.run(build_summaries(spec_of(spec, model="m"), turns, model)), model
 
 
 def turns_of_units(units: Units) -> list[list[str]]:
@@ -53,7 +53,7 @@ def test_each_session_is_one_unit_that_comes_from_all_its_turns(turns_of: TurnsO
         ("extracted", 1, 1)
     ] * 3
     assert [request.max_tokens for request in model.requests] == [512] * 3
-    one = making("summaries", model="m")
+    one = spec_of("summaries", model="m")
     how = asking(one)
     assert how
     assert list(how.first_requests(one, turns_of(TALK))) == model.requests

@@ -13,7 +13,7 @@ from memlake.transforms.base.errors import UsageError
 from memlake.transforms.lake.storage.parts import derived_part_hash
 from memlake.transforms.read.formats.locomo.conversations import LoCoMo
 from memlake.transforms.read.tabulate import tabulate
-from memlake.transforms.represent.supplied import supplied_making, supplied_parts, supplied_units
+from memlake.transforms.represent.supplied import supplied_parts, supplied_spec, supplied_units
 
 TALK = {
     "conv-1": [("8 May, 2023", [("Ann", "I like figs"), ("Bob", "So do I")]), (None, [("Ann", "Bye")])],
@@ -73,7 +73,7 @@ def test_attributes_and_turns_that_do_not_exist_are_kept_as_json(supplied: list[
 @pytest.mark.parametrize("name", ["chunks", "chunks-o0", "turns", "../x", "a__b", ""])
 def test_a_name_that_is_unsafe_or_taken_is_refused(name: str) -> None:
     with pytest.raises(UsageError):
-        supplied_making(name)
+        supplied_spec(name)
 
 
 def test_no_supplied_units_give_nothing(conversations_of: Make) -> None:
@@ -83,7 +83,7 @@ def test_no_supplied_units_give_nothing(conversations_of: Make) -> None:
 
 def test_a_part_changes_when_anything_in_its_units_does(supplied: list[Conversation]) -> None:
     turns = tabulate("c", supplied, 1)["turns"]
-    making = supplied_making("observations")
+    making = supplied_spec("observations")
 
     def parts() -> list[tuple[str, str, str, int]]:
         rows = supplied_parts(making, supplied_units("c", supplied, turns)["observations"]).to_pylist()

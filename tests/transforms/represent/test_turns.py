@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlake.transforms.represent.catalogue import making, represent
+from memlake.transforms.represent.catalogue import represent, spec_of
 
 
 @given(data=st.data())
@@ -18,7 +18,7 @@ def test_a_turn_is_a_unit_without_its_line_break(
     check_slices: Callable[[pa.Table, pa.Table], None],
 ) -> None:
     turns = turns_of(data.draw(odd_talks))
-    made = represent(making("turns"), turns)
+    made = represent(spec_of("turns"), turns)
     check_slices(turns, made.units)
     headers = [f"[{label}] " if label else "" for label in turns["session_label"].to_pylist()]
     texts = zip(headers, turns["speaker"].to_pylist(), turns["text"].to_pylist(), strict=True)

@@ -6,15 +6,16 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from memlake.schemas import TABLES
+from memlake.schemas.vectors import representation_of
 from memlake.transforms.base.sql import SqlFile, sql_files
-from memlake.transforms.lake.commit.publish import Audit
 from memlake.transforms.lake.query.connect import bare_connection, create_view
 from memlake.transforms.lake.storage.delta import active_files
 from memlake.transforms.lake.storage.files import StagedFile
 from memlake.transforms.lake.storage.lake import Lake
+from memlake.transforms.lake.storage.parts import part_names
+from memlake.transforms.lake.storage.place import read_parquet
 from memlake.transforms.lake.storage.snapshot import Snapshot
 
 # An audit's message shows some offending rows, not all.
@@ -28,17 +29,10 @@ _MEMORY_BYTES_A_CHAR = 32
 _AT_ONCE = ("vectors",)
 
 
-def auditor(lake: Lake) -> Audit:
-    """The audits of a lake as the committer calls them: on a candidate snapshot, for the conversations it touched."""
-
-    def audit(candidate: Snapshot, audited: pa.Table) -> Mapping[str, pa.Table]:
-        return run_audits(lake, candidate, audited) if audited.num_rows else {}
-
-    return audit
-
-
 def run_audits(lake: Lake, snapshot: Snapshot, audited: pa.Table) -> dict[str, pa.Table]:
     """Offending rows by audit, for some conversations (corpus, conversation_id) of a snapshot."""
+    if not audited.num_rows:
+        return {}
     files = {
         name: list(active_files(name, snapshot.delta(name)).values())
         for name, pin in snapshot.pins.items()
@@ -46,13 +40,15 @@ def run_audits(lake: Lake, snapshot: Snapshot, audited: pa.Table) -> dict[str, p
     }
     found: dict[str, pa.Table] = {}
     by_group = [file for file in sql_files("audits") if file.name not in _AT_ONCE]
-    for group, chars in _groups(lake, files.get("turns", []), audited):
-        with _connection(lake, files, group, chars) as connection:
-            _run(connection, by_group, found)
     at_once = [file for file in sql_files("audits") if file.name in _AT_ONCE]
-    with _connection(lake, files, audited, 0) as connection:
-        _create_vectors(connection, snapshot)
-        _run(connection, at_once, found)
+    rounds = [(group, chars, by_group) for group, chars in _groups(lake, files.get("turns", []), audited)]
+    # As usual, all conversations are one group: one connection serves.
+    rounds = [(*rounds[0][:2], [*by_group, *at_once])] if len(rounds) == 1 else [*rounds, (audited, 0, at_once)]
+    for some, chars, audits in rounds:
+        with _connection(lake, files, some, chars) as connection:
+            if at_once[0] in audits:
+                _create_vectors(connection, snapshot)
+            _run(connection, audits, found)
     return found
 
 
@@ -85,6 +81,9 @@ def _connection(
     ):
         chosen = [file for file in files.get(name, []) if _may_hold(file, corpora, low, high)]
         create_view(connection, TABLES[name], [lake.table_path(name) / file.path for file in chosen])
+    connection.register(
+        "part_names", part_names(connection.sql("select distinct part from parts").to_arrow_table()["part"])
+    )
     connection.register("audited_rows", audited)
     connection.execute("create temp table audited as select corpus, conversation_id from audited_rows")
     return connection
@@ -105,7 +104,7 @@ def _create_vectors(connection: duckdb.DuckDBPyConnection, snapshot: Snapshot) -
     for name in snapshot.lance_tables():
         connection.register(name, snapshot.lance_table(name))
         # Names of ours, checked when the representation and the embedder were named.
-        columns = f"'{name}' as vector_table, '{name.split('__', 1)[0]}' as representation"
+        columns = f"'{name}' as vector_table, '{representation_of(name)}' as representation"
         selects.append(f'select {columns}, corpus, conversation_id, unit_id from "{name}"')  # noqa: S608
     connection.execute(f"create view vectors as {' union all '.join(selects)}")
 
@@ -132,7 +131,7 @@ def _groups(lake: Lake, turns: list[StagedFile], audited: pa.Table) -> Iterator[
 
 def _cut(file: Path, wanted: set[str]) -> Iterator[tuple[list[str], int]]:
     """The wanted conversations of one file of turns, in groups; takes them off the wanted."""
-    rows = pq.read_table(file, columns=["conversation_id", "char_end"], partitioning=None)
+    rows = read_parquet([file], columns=["conversation_id", "char_end"])
     sizes = rows.group_by("conversation_id", use_threads=False).aggregate([("char_end", "max")])
     group: list[str] = []
     chars = 0

@@ -22,12 +22,12 @@ from memlake.transforms.lake.commit.rewrite import Keys, count_hits, without
 from memlake.transforms.lake.commit.version_conflicts import judge_conflicts
 from memlake.transforms.lake.stage.manifest import Manifest
 from memlake.transforms.lake.storage.delta import active_files
-from memlake.transforms.lake.storage.files import StagedFile, StagedFragment, Stager
+from memlake.transforms.lake.storage.files import StagedFile, StagedFragment, split_partitions, stage_rows
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.lancedb import rows_of, without_rows
+from memlake.transforms.lake.storage.parts import FORGOTTEN_PART, PART_KINDS, VECTORS_PART, kind_of_part
 from memlake.transforms.lake.storage.snapshot import Snapshot
 
-FORGOTTEN = "forgotten"
 # Tables of studies that hold text or ids of conversations.
 STUDY_TABLES = ("retrievals", "contexts", "answers", "judgements", "scores", "losses")
 _NOTHING = pa.array([], pa.string())
@@ -75,9 +75,20 @@ class Changes:
         return self.resolution.is_empty and not self.files and not self.fragments
 
     def append(self, table: str, files: Sequence[StagedFile]) -> None:
-        """Add files to a table."""
-        self.files.setdefault(table, ([], []))[1].extend(files)
-        self.counts.setdefault(table, Counts()).added += sum(file.rows for file in files)
+        """Add files to a table, whose rows are all new."""
+        self.exchange(table, (), files)
+        self.count(table).added += sum(file.rows for file in files)
+
+    def exchange(self, table: str, gone: Sequence[str], come: Sequence[StagedFile]) -> None:
+        """Take files out of a table, by path, and put others in."""
+        if gone or come:
+            remove, add = self.files.setdefault(table, ([], []))
+            remove.extend(gone)
+            add.extend(come)
+
+    def count(self, table: str) -> Counts:
+        """The counts of a table, to be added to."""
+        return self.counts.setdefault(table, Counts())
 
     def audited(self) -> pa.Table:
         """The conversations that the audits look at: corpus, conversation_id."""
@@ -89,7 +100,9 @@ class Changes:
     def stale(self) -> tuple[str, ...]:
         """Parts that lost rows which this run did not make anew; of other corpora, with the corpus's name."""
         gone = self.resolution.removed.filter(self.resolution.removed["stale"])
-        others = (f"vectors:{table} of corpus {name}" for table, names in self.rebuilt.items() for name in names)
+        others = (
+            f"{VECTORS_PART.named(table)} of corpus {name}" for table, names in self.rebuilt.items() for name in names
+        )
         return (*sorted(pc.unique(gone["part"]).to_pylist()), *sorted(others))
 
     def all_conflicts(self) -> tuple[str, ...]:
@@ -102,7 +115,7 @@ class Changes:
             *(
                 f"{row['part']} of conversation {row['conversation_id']!r}"
                 for row in parts
-                if row["conversation_id"] not in whole and not row["part"].startswith("vectors:")
+                if row["conversation_id"] not in whole and kind_of_part(row["part"]) is not VECTORS_PART
             ),
         )
 
@@ -111,9 +124,9 @@ def plan_changes(lake: Lake, base: Snapshot, manifests: Sequence[Manifest], corp
     """Work out the commit of some manifests on top of a base; rewrites files as needed, commits nothing."""
     seen = seen_parts([manifest.read_parts(lake.staged) for manifest in manifests])
     stored = base.read("parts", where=pc.field("corpus") == corpus)
-    rivals = judge_conflicts(lake, base, corpus, manifests, conflicting_versions(seen))
-    resolution = resolve(seen, stored, rivals.losers)
-    changes = Changes(corpus, resolution, conflicts=rivals.conflicts)
+    versions = judge_conflicts(lake, base, corpus, manifests, conflicting_versions(seen))
+    resolution = resolve(seen, stored, versions.losers)
+    changes = Changes(corpus, resolution, conflicts=versions.conflicts)
     changes.outdated = tuple(manifests[index] for index in resolution.outdated)
     if changes.outdated:
         return changes
@@ -121,10 +134,7 @@ def plan_changes(lake: Lake, base: Snapshot, manifests: Sequence[Manifest], corp
     for index, manifest in enumerate(manifests):
         _add_manifest(lake, changes, index, manifest)
     _rebuild_vectors(lake, base, changes)
-    stager = Stager(lake.root)
-    stager.write(PARTS, parts_rows(corpus, resolution.landed))
-    for file in stager.close()[0]:
-        changes.files.setdefault("parts", ([], []))[1].append(file)
+    changes.exchange("parts", (), stage_rows(lake.root, PARTS, parts_rows(corpus, resolution.landed)))
     return changes
 
 
@@ -134,26 +144,25 @@ def plan_forgetting(lake: Lake, base: Snapshot, corpus: str, conversation: str) 
     Raises:
         NotFoundError: the base holds no such conversation.
     """
-    one = (pc.field("corpus") == corpus) & (pc.field("conversation_id") == conversation)
-    held = base.read("parts", columns=["conversation_id", "part", "rows"], where=one)
-    held = held.filter(pc.not_equal(held["part"], FORGOTTEN))
+    where = (pc.field("corpus") == corpus) & (pc.field("conversation_id") == conversation)
+    held = base.read("parts", columns=["conversation_id", "part", "rows"], where=where)
+    held = held.filter(pc.not_equal(held["part"], FORGOTTEN_PART.name))
     if not held.num_rows:
         raise NotFoundError(
             f"corpus={corpus!r} holds no conversation={conversation!r}",
             hint="memlake sql 'select corpus, conversation_id from conversations'",
         )
     nothing = _unchanged()
-    tombstone = {"manifest": -1, "conversation_id": conversation, "part": FORGOTTEN, "content_hash": "", "rows": 0}
-    landed = pa.Table.from_pylist([{**tombstone, "replaces": False}], schema=nothing.landed.schema)
+    tombstone = {"manifest": -1, "conversation_id": conversation, "part": FORGOTTEN_PART.name}
+    tombstone |= {"content_hash": "", "rows": 0, "replaces": False}
+    landed = pa.Table.from_pylist([tombstone], schema=nothing.landed.schema)
     removed = held.append_column("stale", pa.array([True] * held.num_rows)).cast(nothing.removed.schema)
     changes = Changes(corpus, replace(nothing, landed=landed, removed=removed))
     _take_out_of_base(lake, base, changes)
     found = pa.table({"conversation_id": [conversation], "corpus": [corpus]})
     for table in STUDY_TABLES:
         _take_out(lake, base, changes, table, [Keys.of(found, ("conversation_id", "corpus"), {})], [])
-    stager = Stager(lake.root)
-    stager.write(PARTS, parts_rows(corpus, landed))
-    changes.files.setdefault("parts", ([], []))[1].extend(stager.close()[0])
+    changes.exchange("parts", (), stage_rows(lake.root, PARTS, parts_rows(corpus, landed)))
     return changes
 
 
@@ -167,22 +176,19 @@ def _take_out_of_base(lake: Lake, base: Snapshot, changes: Changes) -> None:
     for table, conversations in vector_keys(removed.filter(removed["stale"])).items():
         stored = base.lance_table(table)
         rows = rows_of(stored, changes.corpus, conversations) if stored is not None else {}
-        changes.counts.setdefault(table, Counts()).removed += sum(map(len, rows.values()))
+        changes.count(table).removed += sum(map(len, rows.values()))
     for table, conversations in vector_keys(removed).items():
-        changes.fragments.setdefault(table, (_NOTHING, []))
-        changes.fragments[table] = (conversations, changes.fragments[table][1])
+        changes.fragments[table] = (conversations, [])
 
 
 def _take_out(lake: Lake, base: Snapshot, changes: Changes, table: str, keys: list[Keys], stale: list[Keys]) -> None:
     """Replace the base's files that hold keyed rows by files without them; count those that have no successor."""
-    gone = changes.counts.setdefault(table, Counts())
+    counts = changes.count(table)
     for file in active_files(table, base.delta(table)).values():
-        gone.removed += count_hits(lake.root, [file], stale)
+        counts.removed += count_hits(lake.root, [file], stale)
         left, taken = without(lake.root, file, keys)
         if taken:
-            remove, add = changes.files.setdefault(table, ([], []))
-            remove.append(file.path)
-            add.extend(left)
+            changes.exchange(table, [file.path], left)
 
 
 def _add_manifest(lake: Lake, changes: Changes, index: int, manifest: Manifest) -> None:
@@ -195,11 +201,11 @@ def _add_manifest(lake: Lake, changes: Changes, index: int, manifest: Manifest) 
         left, _ = without(lake.root, file, drop_keys.get(file.table, []))
         if not left:
             continue
-        changes.files.setdefault(file.table, ([], []))[1].extend(left)
+        changes.exchange(file.table, (), left)
         replaced = count_hits(lake.root, left, replaced_keys.get(file.table, []))
-        counts = changes.counts.setdefault(file.table, Counts())
+        counts = changes.count(file.table)
         counts.replaced += replaced
-        counts.added += sum(one.rows for one in left) - replaced
+        counts.added += sum(part.rows for part in left) - replaced
     drop_vectors = vector_keys(dropped)
     replaced_vectors = vector_keys(landed.filter(landed["replaces"]))
     for fragment in manifest.fragments:
@@ -208,7 +214,7 @@ def _add_manifest(lake: Lake, changes: Changes, index: int, manifest: Manifest) 
             continue
         gone, add = changes.fragments.setdefault(fragment.table, (_NOTHING, []))
         changes.fragments[fragment.table] = (gone, [*add, *kept])
-        counts = changes.counts.setdefault(fragment.table, Counts())
+        counts = changes.count(fragment.table)
         rows = sum(part.rows for part in kept)
         if fragment.table in replaced_vectors:
             _, replaced = without_rows(lake, kept, replaced_vectors[fragment.table])
@@ -223,63 +229,39 @@ def _rebuild_vectors(lake: Lake, base: Snapshot, changes: Changes) -> None:
         stored = base.lance_table(table)
         if stored is None or not fragments or made_by(stored.schema) == made_by(fragments[0].arrow_schema()):
             continue
-        held = base.read(
-            "parts", where=(pc.field("part") == f"vectors:{table}") & (pc.field("corpus") != changes.corpus)
-        )
+        theirs = (pc.field("part") == VECTORS_PART.named(table)) & (pc.field("corpus") != changes.corpus)
+        held = base.read("parts", columns=["corpus", "conversation_id", "part"], where=theirs)
         names = pc.unique(held["corpus"]).to_pylist()
         for name in names:
-            keys = table_keys(held.filter(pc.equal(held["corpus"], name)), name)["parts"]
+            keys = table_keys(held.filter(pc.equal(held["corpus"], name)).drop_columns("corpus"), name)["parts"]
             _take_out(lake, base, changes, "parts", keys, keys)
         changes.rebuilt[table] = tuple(names)
 
 
 def table_keys(parts: pa.Table, corpus: str) -> dict[str, list[Keys]]:
-    """Which rows of which Delta tables some parts are: a part is not always a whole conversation's rows."""
+    """Which rows of which Delta tables some parts of a corpus own: a part is not always a whole conversation's rows."""
     keys: dict[str, list[Keys]] = {}
     if not parts.num_rows:
         return keys
-    turns = parts.filter(pc.equal(parts["part"], "turns"))
-    for table in ("conversations", "turns"):
-        _put(keys, table, turns, ("conversation_id",), {"corpus": corpus})
-    questions = parts.filter(pc.starts_with(parts["part"], "questions:"))
-    labels = pc.utf8_slice_codeunits(questions["part"], len("questions:"))
-    for table in ("questions", "evidence"):
-        rows = questions.append_column("label_set", labels)
-        _put(keys, table, rows, ("conversation_id", "label_set"), {"corpus": corpus})
-    units = parts.filter(pc.starts_with(parts["part"], "units:"))
-    for part in pc.unique(units["part"]).to_pylist():
-        rows = units.filter(pc.equal(units["part"], part))
-        partition = {"corpus": corpus, "representation": part.removeprefix("units:")}
-        for table in ("units", "provenance", "links", "extractions"):
-            _put(keys, table, rows, ("conversation_id",), partition)
-    links = parts.filter(pc.starts_with(parts["part"], "links:"))
-    for part in pc.unique(links["part"]).to_pylist():
-        _, representation, relation = part.split(":")
-        rows = links.filter(pc.equal(links["part"], part))
-        rows = rows.append_column("relation", pa.repeat(pa.scalar(relation, pa.string()), rows.num_rows))
-        partition = {"corpus": corpus, "representation": representation}
-        _put(keys, "links", rows, ("conversation_id", "relation"), partition)
-    _put(keys, "parts", parts, ("conversation_id", "part"), {"corpus": corpus})
+    for kind in PART_KINDS:
+        rows = kind.among(parts)
+        rows = rows.append_column("corpus", pa.repeat(corpus, rows.num_rows))
+        for table in kind.tables:
+            declared = TABLES[table]
+            columns = ("conversation_id", *(name for name in kind.columns if name not in declared.partition_by))
+            for partition, piece in split_partitions(declared, rows):
+                keys.setdefault(table, []).append(Keys.of(piece, columns, partition))
+    keys["parts"] = [Keys.of(parts, ("conversation_id", "part"), {"corpus": corpus})]
     return keys
 
 
 def vector_keys(parts: pa.Table) -> dict[str, pa.Array]:
-    """Which conversations' rows of which Lance tables some parts are."""
-    vectors = parts.filter(pc.starts_with(parts["part"], "vectors:"))
-    found: dict[str, pa.Array] = {}
-    for part in pc.unique(vectors["part"]).to_pylist():
-        names = vectors.filter(pc.equal(vectors["part"], part))["conversation_id"]
-        found[part.removeprefix("vectors:")] = pc.unique(names)
-    return found
-
-
-def _put(
-    keys: dict[str, list[Keys]], table: str, rows: pa.Table, columns: tuple[str, ...], partition: dict[str, str]
-) -> None:
-    if rows.num_rows:
-        declared = set(TABLES[table].partition_by)
-        held = {name: value for name, value in partition.items() if name in declared}
-        keys.setdefault(table, []).append(Keys.of(rows, columns, held))
+    """Which conversations' rows of which Lance tables some parts own."""
+    vectors = VECTORS_PART.among(parts)
+    return {
+        table: pc.unique(vectors.filter(pc.equal(vectors["vector_table"], table))["conversation_id"])
+        for table in pc.unique(vectors["vector_table"]).to_pylist()
+    }
 
 
 def _of(rows: pa.Table, index: int) -> pa.Table:

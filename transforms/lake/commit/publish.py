@@ -3,33 +3,25 @@
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from memlake.schemas import SNAPSHOTS, TABLES
+from memlake.schemas import REPRESENTATIONS
 from memlake.transforms.base.errors import AuditError, LakeConflictError, UsageError
-from memlake.transforms.lake.commit.changes import FORGOTTEN, Changes, Counts, plan_changes, plan_forgetting
-from memlake.transforms.lake.stage.manifest import Manifest, drop_manifest, read_manifest, set_aside
+from memlake.transforms.lake.commit.changes import Changes, Counts, plan_changes, plan_forgetting
+from memlake.transforms.lake.stage.manifest import Manifest, StageAgainError, drop_manifest, set_aside
 from memlake.transforms.lake.storage.delta import commit_table
-from memlake.transforms.lake.storage.files import StagedFile, Stager
+from memlake.transforms.lake.storage.files import StagedFile, stage_rows
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.lancedb import commit_fragments, rows_of, tag_version
 from memlake.transforms.lake.storage.lock import Lock
+from memlake.transforms.lake.storage.parts import FORGOTTEN_PART, UNITS_PART
 from memlake.transforms.lake.storage.snapshot import Pin, Snapshot
 
 # Offending rows of each audit, by audit name, among some conversations of a candidate snapshot.
 Audit = Callable[[Snapshot, pa.Table], Mapping[str, pa.Table]]
-
-
-class StageAgainError(Exception):
-    """Some shards' manifests are gone, or no longer true of the base; not an error of the user's."""
-
-    def __init__(self, shards: Sequence[str]) -> None:
-        super().__init__(f"shards to stage again: {', '.join(shards)}")
-        self.shards = tuple(shards)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +34,12 @@ class PublishedSnapshot:
     stale: tuple[str, ...] = ()
     skipped: int = 0
     conflicts: tuple[str, ...] = ()
+    pins: Mapping[str, Pin] = field(default_factory=dict)
 
 
 def publish_shards(
     lake: Lake,
-    shards: Sequence[str],
+    manifests: Sequence[Manifest],
     *,
     corpus: str,
     run_id: str,
@@ -58,24 +51,24 @@ def publish_shards(
     """Commit what shards staged, if it is still news to the latest snapshot.
 
     Args:
-        shards: digests of the shards; their manifests are read under the lock.
+        manifests: of the shards, as they were read; whether they still are true is looked at under the lock.
         audit: run on the committed versions; any offending row publishes nothing.
         representations: rows of the representations table for the names that the shards made.
 
     Raises:
-        StageAgainError: a manifest is missing, incomplete or outdated.
+        StageAgainError: a manifest has been committed by another run, or its files are gone, or it is outdated.
         AuditError: the audit found offending rows; the manifests are set aside.
         LakeBusyError, LakeConflictError: another writer was there; nothing was published.
     """
     with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
-        book = lake.open_table(SNAPSHOTS)
-        base = lake.latest()
-        manifests = _manifests(lake, shards)
+        book, base = lake.head()
+        if broken := [manifest.shard for manifest in manifests if not manifest.is_whole(lake.root)]:
+            raise StageAgainError(broken)
         changes = plan_changes(lake, base, manifests, corpus)
         if changes.outdated:
             for manifest in changes.outdated:
                 drop_manifest(lake.staged, manifest)
-            raise StageAgainError([manifest.shard for manifest in changes.outdated])
+            raise StageAgainError(manifest.shard for manifest in changes.outdated)
         if representations is not None and changes.resolution.landed.num_rows:
             _add_representations(lake, base, representations, changes)
         published = PublishedSnapshot(
@@ -107,8 +100,7 @@ def publish_files(
             meanwhile; nothing was published.
     """
     with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
-        book = lake.open_table(SNAPSHOTS)
-        base = lake.latest()
+        book, base = lake.head()
         for corpus, names in conversations.items():
             gone = forgotten_of(base, corpus)
             back = pc.filter(gone, pc.is_in(gone, value_set=names))
@@ -124,7 +116,7 @@ def publish_files(
 
 def forgotten_of(base: Snapshot, corpus: str) -> pa.Array:
     """Ids of the conversations of a corpus that a snapshot marks as forgotten."""
-    where = (pc.field("corpus") == corpus) & (pc.field("part") == FORGOTTEN)
+    where = (pc.field("corpus") == corpus) & (pc.field("part") == FORGOTTEN_PART.name)
     return base.read("parts", columns=["conversation_id"], where=where)["conversation_id"].combine_chunks()
 
 
@@ -139,8 +131,7 @@ def forget(
         NotFoundError: the latest snapshot holds no such conversation.
     """
     with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
-        book = lake.open_table(SNAPSHOTS)
-        base = lake.latest()
+        book, base = lake.head()
         changes = plan_forgetting(lake, base, corpus, conversation)
         return _commit(lake, book, base, changes, held, audit, (), run_id=run_id, operation="forget")
 
@@ -153,9 +144,9 @@ def restore(lake: Lake, at: str, *, run_id: str, lock_timeout_s: float = 60.0) -
         UsageError: it holds conversations that have been forgotten since.
     """
     with lake.lock(run_id, timeout_s=lock_timeout_s) as held:
-        book = lake.open_table(SNAPSHOTS)
-        wanted, base = lake.snapshot(at), lake.latest()
-        back = _tombstones(base) - _tombstones(wanted)
+        book, base = lake.head()
+        old = lake.snapshot(at)
+        back = _tombstones(base) - _tombstones(old)
         if back:
             corpus, conversation = min(back)
             raise UsageError(
@@ -164,13 +155,13 @@ def restore(lake: Lake, at: str, *, run_id: str, lock_timeout_s: float = 60.0) -
                 hint="restore a snapshot made after they were forgotten, or read this one with --at",
             )
         held.check()
-        _append(lake, book, base, wanted.pins, run_id=run_id, operation="restore")
+        lake.append_snapshot(book, base, old.pins, run_id=run_id, operation="restore")
         return lake.latest()
 
 
 def _tombstones(snapshot: Snapshot) -> set[tuple[str, str]]:
     """(corpus, conversation_id) of every forgotten conversation."""
-    where = pc.field("part") == FORGOTTEN
+    where = pc.field("part") == FORGOTTEN_PART.name
     rows = snapshot.read("parts", columns=["corpus", "conversation_id"], where=where)
     return set(zip(rows["corpus"].to_pylist(), rows["conversation_id"].to_pylist(), strict=True))
 
@@ -209,7 +200,7 @@ def _commit(
         if pin.is_lance and pin != base.pins.get(pin.table):
             tag_version(lake, pin, snapshot_id)
     held.check()
-    _append(lake, book, base, pins, run_id=run_id, operation=operation, snapshot_id=snapshot_id)
+    lake.append_snapshot(book, base, pins, run_id=run_id, operation=operation, snapshot_id=snapshot_id)
     return PublishedSnapshot(
         snapshot_id,
         base.snapshot_id or None,
@@ -217,45 +208,8 @@ def _commit(
         stale=changes.stale(),
         skipped=changes.resolution.skipped,
         conflicts=changes.all_conflicts(),
+        pins=pins,
     )
-
-
-def _append(
-    lake: Lake,
-    book: DeltaTable,
-    base: Snapshot,
-    pins: Mapping[str, Pin],
-    *,
-    run_id: str,
-    operation: str,
-    snapshot_id: str | None = None,
-) -> None:
-    row: dict[str, object] = {
-        "snapshot_id": snapshot_id or secrets.token_hex(8),
-        "sequence": base.sequence + 1,
-        "created_at": datetime.now(UTC),
-        "base_snapshot_id": base.snapshot_id or None,
-        "run_id": run_id,
-        "operation": operation,
-        "pins": [{"table": p.table, "location": p.location, "version": p.version} for p in pins.values()],
-    }
-    lake.append_snapshot(book, row)
-
-
-def _manifests(lake: Lake, shards: Sequence[str]) -> list[Manifest]:
-    """The shards' manifests, in the order of the shards."""
-    found, missing = [], []
-    for shard in dict.fromkeys(shards):
-        manifest = read_manifest(lake.staged, shard)
-        if manifest is not None and manifest.is_whole(lake.root):
-            found.append(manifest)
-            continue
-        if manifest is not None:
-            drop_manifest(lake.staged, manifest)
-        missing.append(shard)
-    if missing:
-        raise StageAgainError(missing)
-    return found
 
 
 def _add_representations(lake: Lake, base: Snapshot, rows: pa.Table, changes: Changes) -> None:
@@ -273,16 +227,14 @@ def _add_representations(lake: Lake, base: Snapshot, rows: pa.Table, changes: Ch
                 f"representation={row['representation']!r} was stored with other settings by another writer meanwhile",
                 hint=f"give it another name, such as {row['representation']}-2:KEY=VALUE",
             )
-    made = {part.removeprefix("units:") for part in changes.resolution.landed["part"].to_pylist()}
+    made = UNITS_PART.among(changes.resolution.landed)["representation"]
     news = pc.and_(
         pc.invert(pc.is_in(rows["representation"], value_set=known.combine_chunks())),
-        pc.is_in(rows["representation"], value_set=pa.array(sorted(made), pa.string())),
+        pc.is_in(rows["representation"], value_set=made.combine_chunks()),
     )
     fresh = rows.filter(news)
     if fresh.num_rows:
-        stager = Stager(lake.root)
-        stager.write(TABLES["representations"], fresh)
-        changes.append("representations", stager.close()[0])
+        changes.append("representations", stage_rows(lake.root, REPRESENTATIONS, fresh))
 
 
 def _describe(offending: Mapping[str, pa.Table]) -> str:

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from memlake.schemas import PARTS
 from memlake.transforms.base.batch import PARTS_SEEN
 from memlake.transforms.base.sql import sql_file
+from memlake.transforms.lake.storage.parts import FORGOTTEN_PART, TURNS_PART, part_sources
 
 MANIFEST = pa.field("manifest", pa.int64(), nullable=False)
 
@@ -58,6 +60,8 @@ def resolve(seen: pa.Table, base: pa.Table, losers: pa.Table) -> Resolution:
         connection.register("seen", seen)
         connection.register("base", base.select(["conversation_id", "part", "content_hash", "rows"]))
         connection.register("losers", losers)
+        connection.register("sources", part_sources(base["part"]))
+        connection.register("forgotten", base.filter(pc.equal(base["part"], FORGOTTEN_PART.name)))
         connection.execute(sql_file("commit", "resolve").text)
         tables = {
             name: connection.table(name).to_arrow_table() for name in ("landed", "removed", "dropped", "outdated")
@@ -75,12 +79,11 @@ def resolve(seen: pa.Table, base: pa.Table, losers: pa.Table) -> Resolution:
 def conflicting_versions(seen: pa.Table) -> pa.Table:
     """Conversations of which the run read several versions: manifest, conversation_id, content_hash, staged."""
     with duckdb.connect() as connection:
-        connection.register("seen", seen)
+        connection.register("turns_seen", seen.filter(pc.equal(seen["part"], TURNS_PART.name)))
         return connection.sql(
             """
             select manifest, conversation_id, content_hash, rows, staged
-            from seen
-            where part = 'turns'
+            from turns_seen
             qualify count(distinct content_hash) over (partition by conversation_id) > 1
             order by conversation_id, rows desc, content_hash, manifest
             """

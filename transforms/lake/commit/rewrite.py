@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from memlake.schemas import TABLES
 from memlake.transforms.lake.storage.files import PartitionWriter, StagedFile
+from memlake.transforms.lake.storage.place import open_parquet, read_parquet
 
 _SEPARATOR = "\x1f"
 
@@ -47,22 +47,22 @@ def count_hits(root: Path, files: Iterable[StagedFile], keys: list[Keys]) -> int
     """How many rows of some files have one of the keys; a row that has several counts once."""
     total = 0
     for file in files:
-        if some := [one for one in keys if one.may_touch(file)]:
-            columns = sorted({column for one in some for column in one.columns})
-            rows = pq.read_table(_path(root, file), columns=columns, partitioning=None)
-            total += pc.sum(_any_hit(some, rows)).as_py() or 0
+        if touching := [key for key in keys if key.may_touch(file)]:
+            columns = sorted({column for key in touching for column in key.columns})
+            rows = read_parquet([_path(root, file)], columns=columns)
+            total += pc.sum(_any_hit(touching, rows)).as_py() or 0
     return total
 
 
 def without(root: Path, file: StagedFile, keys: list[Keys]) -> tuple[list[StagedFile], int]:
     """The files that hold a file's rows less the keyed ones, and how many rows went; ([file], 0) when untouched."""
-    keys = [one for one in keys if one.may_touch(file)]
+    keys = [key for key in keys if key.may_touch(file)]
     if not keys or not count_hits(root, [file], keys):
         return [file], 0
     # One file stays one file: a conversation's rows are never spread over two.
     writer = PartitionWriter(root, TABLES[file.table], file.partition, file_bytes=sys.maxsize)
     gone = 0
-    with pq.ParquetFile(_path(root, file)) as opened:
+    with open_parquet(_path(root, file)) as opened:
         for batch in opened.iter_batches():
             rows = pa.table(batch)
             left = rows.filter(pc.invert(_any_hit(keys, rows)))
@@ -74,8 +74,8 @@ def without(root: Path, file: StagedFile, keys: list[Keys]) -> tuple[list[Staged
 
 def _any_hit(keys: list[Keys], rows: pa.Table) -> pa.Array:
     hit = keys[0].hits(rows)
-    for one in keys[1:]:
-        hit = pc.or_(hit, one.hits(rows))
+    for key in keys[1:]:
+        hit = pc.or_(hit, key.hits(rows))
     return hit
 
 

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from memlake.transforms.base.errors import LakeCorruptError
 from memlake.transforms.base.sql import sql_files
 from memlake.transforms.lake.commit.audit import run_audits
 from memlake.transforms.lake.storage.lake import Lake
+from memlake.transforms.lake.storage.place import row_count
 from memlake.transforms.lake.storage.snapshot import Snapshot
 
 
@@ -58,7 +58,7 @@ def _missing_files(snapshot: Snapshot) -> list[str]:
                     table.validate()  # type: ignore[no-untyped-call]
                 continue
             for file in snapshot.files(name):
-                pq.read_metadata(file)
+                row_count(file)
         except (LakeCorruptError, OSError, ValueError, pa.ArrowInvalid) as error:
             missing.append(f"{name}: {error}")
     return missing

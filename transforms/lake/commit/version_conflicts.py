@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from memlake.transforms.lake.commit.resolve import MANIFEST
 from memlake.transforms.lake.stage.manifest import Manifest
 from memlake.transforms.lake.storage.lake import Lake
+from memlake.transforms.lake.storage.place import read_parquet
 from memlake.transforms.lake.storage.snapshot import Snapshot
 
 LOSERS = pa.schema(
@@ -35,7 +35,7 @@ class VersionConflicts:
 def judge_conflicts(
     lake: Lake, base: Snapshot, corpus: str, manifests: Sequence[Manifest], versions: pa.Table
 ) -> VersionConflicts:
-    """Choose among versions (manifest, conversation_id, content_hash, staged), as resolve.rival_versions gives them.
+    """Choose among versions (manifest, conversation_id, content_hash, staged), as resolve.conflicting_versions gives them.
 
     Where no version wins, none lands: keeping either would lose turns without a word.
     """
@@ -48,12 +48,12 @@ def judge_conflicts(
             if row["content_hash"] not in turns:
                 manifest = manifests[row["manifest"]] if row["staged"] else None
                 turns[row["content_hash"]] = _turns(lake, base, corpus, conversation, manifest)
-        whole = [one for one, held in turns.items() if all(held >= other for other in turns.values())]
+        whole = [version for version, held in turns.items() if all(held >= other for other in turns.values())]
         if not whole:
             conflicts.append(conversation)
         # What the lake holds already stays, or every run would swap one for the other.
         held = {row["content_hash"] for row in rows if not row["staged"]}
-        winner = min(whole, key=lambda one: (one not in held, one), default=None)
+        winner = min(whole, key=lambda version: (version not in held, version), default=None)
         reason = "superseded_version" if whole else "conflicting_versions"
         losers.extend(
             {"manifest": row["manifest"], "conversation_id": conversation, "reason": reason}
@@ -72,14 +72,5 @@ def _turns(
         rows = base.read("turns", columns=_TURN, where=where)
     else:
         files = [lake.table_path("turns") / file.path for file in manifest.files if file.table == "turns"]
-        tables = [
-            pq.read_table(
-                file,
-                columns=_TURN,
-                filters=pc.field("conversation_id") == conversation,
-                partitioning=None,
-            )
-            for file in files
-        ]
-        rows = pa.concat_tables(tables)
+        rows = read_parquet(files, columns=_TURN, where=pc.field("conversation_id") == conversation)
     return Counter(zip(*(rows[name].to_pylist() for name in _TURN), strict=True))

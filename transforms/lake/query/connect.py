@@ -22,13 +22,13 @@ _UNPINNED = ("snapshots", "tags")
 
 def connect(
     lake: Lake,
-    at: str = "latest",
+    at: str | Snapshot = "latest",
     *,
     threads: int | None = None,
     memory_limit: str | None = None,
     temp_directory: str | None = None,
 ) -> duckdb.DuckDBPyConnection:
-    """Open a DuckDB connection on a snapshot ('latest', an id or a tag).
+    """Open a DuckDB connection on a snapshot: 'latest', an id, a tag, or what was resolved already.
 
     Args:
         threads: DuckDB's worker threads; default one a core.
@@ -38,28 +38,7 @@ def connect(
     Raises:
         NotFoundError: there is no such snapshot.
     """
-    snapshot = readable(lake, at)
-    return connect_snapshot(lake, snapshot, threads=threads, memory_limit=memory_limit, temp_directory=temp_directory)
-
-
-def readable(lake: Lake, at: str = "latest") -> Snapshot:
-    """The snapshot to read; before the first publish an empty one, since journals and books can be read by then.
-
-    Raises:
-        NotFoundError: there is no such snapshot.
-    """
-    return lake.latest() if at == "latest" else lake.snapshot(at)
-
-
-def connect_snapshot(
-    lake: Lake,
-    snapshot: Snapshot,
-    *,
-    threads: int | None = None,
-    memory_limit: str | None = None,
-    temp_directory: str | None = None,
-) -> duckdb.DuckDBPyConnection:
-    """Open a DuckDB connection on a snapshot that was resolved already."""
+    snapshot = readable(lake, at) if isinstance(at, str) else at
     connection = bare_connection(threads=threads, memory_limit=memory_limit, temp_directory=temp_directory)
     for table in ALL:
         create_view(connection, table, table_files(lake, snapshot, table))
@@ -77,6 +56,15 @@ def add_analysis(connection: duckdb.DuckDBPyConnection) -> None:
         for file in sql_files(folder):
             connection.execute(file.text)
     _comment_columns(connection, "question_scores", metric_comments())
+
+
+def readable(lake: Lake, at: str = "latest") -> Snapshot:
+    """The snapshot to read; before the first publish an empty one, since journals and books can be read by then.
+
+    Raises:
+        NotFoundError: there is no such snapshot.
+    """
+    return lake.latest() if at == "latest" else lake.snapshot(at)
 
 
 def bare_connection(

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from memlake.schemas import ALL, TABLES
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.lake.query.connect import connect, readable, table_files
 from memlake.transforms.lake.storage.lake import Lake
+from memlake.transforms.lake.storage.place import row_count
 from memlake.transforms.lake.storage.snapshot import Snapshot
 
 Row = dict[str, Any]
@@ -67,7 +67,7 @@ def describe(lake: Lake, at: str, name: str, *, rows: int) -> About:
         names = [*TABLES, *snapshot.lance_tables()]
         nearest = ", ".join(get_close_matches(name, names, cutoff=0.4)) or ", ".join(names)
         raise NotFoundError(f"table={name!r} is unknown; nearest: {nearest}", hint="memlake tables ls")
-    with connect(lake, at) as connection:
+    with connect(lake, snapshot) as connection:
         relation = connection.view(name)
         total = relation.aggregate("count(*)").fetchall()[0][0]
         sample = relation.limit(rows).to_arrow_table().to_pylist()
@@ -141,7 +141,7 @@ def _rows(snapshot: Snapshot, name: str) -> int:
 
 def _parquet_rows(files: Sequence[Path]) -> int:
     """Rows of Parquet files by their footers, without reading them."""
-    return sum(pq.read_metadata(file).num_rows for file in files)
+    return sum(row_count(file) for file in files)
 
 
 def _row(name: str, kind: str, rows: int, version: int | None, grain: str) -> Row:

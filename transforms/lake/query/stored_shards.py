@@ -46,7 +46,7 @@ def stored_shards(
     shard_bytes = min(shard_bytes, sum(file.size for file in files) // workers)
     groups: list[list[StagedFile]] = []
     filled = shard_bytes
-    for file in sorted(files, key=lambda one: one.path):
+    for file in sorted(files, key=lambda file: file.path):
         if filled + file.size > shard_bytes:
             groups.append([])
             filled = 0

@@ -14,6 +14,7 @@ from memlake.transforms.base.errors import LakeCorruptError
 from memlake.transforms.lake.stage.land import keep_staged
 from memlake.transforms.lake.stage.manifest import Manifest, dead_rows, put_manifest, write_beside
 from memlake.transforms.lake.storage.files import StagedFile, StagedFragment, Stager
+from memlake.transforms.lake.storage.place import remove
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class StagedBundle:
     seen: dict[str, int]
     batches: int
     total: int
-    rivals: int
+    conflicts: int
 
 
 @dataclass(slots=True)
@@ -43,7 +44,7 @@ class BundleWriter:
     _seen: Counter[str] = field(default_factory=Counter)
     _batches: int = 0
     _total: int = 0
-    _rivals: int = 0
+    _conflicts: int = 0
 
     def __post_init__(self) -> None:
         self._stager = Stager(self.root)
@@ -51,7 +52,7 @@ class BundleWriter:
     def write(self, batch: Batch) -> None:
         """Stage a batch, or note that the shard ends."""
         if batch.total is not None:
-            self._total, self._rivals = batch.total, batch.rivals
+            self._total, self._conflicts = batch.total, batch.conflicts
             return
         batch = keep_staged(batch)
         for name, rows in batch.tables.items():
@@ -77,7 +78,7 @@ class BundleWriter:
             dict(self._seen),
             self._batches,
             self._total,
-            self._rivals,
+            self._conflicts,
         )
 
 
@@ -102,19 +103,16 @@ def write_manifest(root: Path, corpus: str, shard: str, bundles: Iterable[Staged
         tuple(name for bundle in some for name in bundle.parts),
         tuple(name for bundle in some for name in bundle.dead),
         dict(seen),
-        sum(bundle.rivals for bundle in some),
+        sum(bundle.conflicts for bundle in some),
     )
-    counts = put_manifest(root / "staged", mine)
-    if counts != mine:
+    first = put_manifest(root / "staged", mine)
+    if first != mine:
         discard(root, mine)
-    return counts
+    return first
 
 
 def discard(root: Path, manifest: Manifest) -> None:
     """Delete the files of a manifest that lost to another attempt; nothing else knows their random names."""
-    for file in manifest.files:
-        (root / "parquet" / file.table / file.path).unlink(missing_ok=True)
-    for name in (*manifest.parts, *manifest.dead):
-        (root / "staged" / name).unlink(missing_ok=True)
-    for path in manifest.vector_files(root):
-        path.unlink(missing_ok=True)
+    remove(*(root / "parquet" / file.table / file.path for file in manifest.files))
+    remove(*(root / "staged" / name for name in (*manifest.parts, *manifest.dead)))
+    remove(*manifest.vector_files(root))

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from memlake.transforms.base.atomic_files import put_once, read_json
 from memlake.transforms.base.batch import PARTS_SEEN
 from memlake.transforms.base.conversation import DeadLetter
 from memlake.transforms.lake.storage.files import StagedFile, StagedFragment
+from memlake.transforms.lake.storage.place import is_parquet, put_aside, read_parquet, remove, size_of, write_parquet
 
 SUFFIX = ".manifest.json"
 DEAD_SEEN = pa.schema(
@@ -29,11 +29,19 @@ DEAD_SEEN = pa.schema(
 )
 
 
+class StageAgainError(Exception):
+    """Some shards' manifests are gone, or no longer true of the base; not an error of the user's."""
+
+    def __init__(self, shards: Iterable[str]) -> None:
+        self.shards = tuple(shards)
+        super().__init__(f"shards to stage again: {', '.join(self.shards)}")
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """Everything one shard staged; `parts` and `dead` name Parquet files beside the manifest.
 
-    `seen` counts what was read, changed or not; `rivals` how many shards SHARD-1, ... hold other versions of
+    `seen` counts what was read, changed or not; `conflicts` how many shards SHARD-1, ... hold other versions of
     conversations that stand in this one.
     """
 
@@ -44,7 +52,7 @@ class Manifest:
     parts: tuple[str, ...]
     dead: tuple[str, ...]
     seen: dict[str, int]
-    rivals: int = 0
+    conflicts: int = 0
 
     def read_parts(self, staged: Path) -> pa.Table:
         """PARTS_SEEN rows of the shard."""
@@ -60,9 +68,8 @@ class Manifest:
 
     def is_whole(self, root: Path) -> bool:
         """Whether every file that it names is there and as long as it was written."""
-        if any(not _has_size(root / "parquet" / file.table / file.path, file.size) for file in self.files):
-            return False
-        if any(not _has_size(path, size) for path, size in self._vector_sizes(root)):
+        tables = [(root / "parquet" / file.table / file.path, file.size) for file in self.files]
+        if any(size_of(path) != size for path, size in (*tables, *self._vector_sizes(root))):
             return False
         return all(is_parquet(root / "staged" / name) for name in (*self.parts, *self.dead))
 
@@ -75,26 +82,12 @@ class Manifest:
 
 
 def put_manifest(staged: Path, manifest: Manifest) -> Manifest:
-    """Publish a shard's manifest unless another attempt did so first; return the one that counts."""
-    if put_once(manifest_path(staged, manifest.shard), json.dumps(asdict(manifest))):
+    """Put a shard's manifest unless another attempt has; return the manifest that was put first."""
+    fields = asdict(manifest)
+    fields["rivals"] = fields.pop("conflicts")
+    if put_once(manifest_path(staged, manifest.shard), json.dumps(fields)):
         return manifest
     return read_manifest(staged, manifest.shard) or manifest
-
-
-def is_parquet(path: Path) -> bool:
-    """Whether a file is there and ends as a Parquet file does, so is not cut."""
-    try:
-        pq.read_metadata(path)
-    except (OSError, pa.ArrowInvalid):
-        return False
-    return True
-
-
-def _has_size(path: Path, size: int) -> bool:
-    try:
-        return path.stat().st_size == size
-    except FileNotFoundError:
-        return False
 
 
 def read_manifest(staged: Path, shard: str) -> Manifest | None:
@@ -105,19 +98,38 @@ def read_manifest(staged: Path, shard: str) -> Manifest | None:
     fields["files"] = tuple(StagedFile(**file) for file in fields["files"])
     fields["fragments"] = tuple(StagedFragment(**fragment) for fragment in fields["fragments"])
     fields["parts"], fields["dead"] = tuple(fields["parts"]), tuple(fields["dead"])
+    fields["conflicts"] = fields.pop("rivals", 0)
     return Manifest(**fields)
 
 
-def finished_shards(root: Path, shard: str) -> list[str]:
-    """The shard and its rivals, when the manifests of all are there and whole; else nothing."""
-    staged = root / "staged"
+def staged_manifests(staged: Path, shards: Iterable[str]) -> list[Manifest]:
+    """The manifests of some shards, each followed by those of its other versions.
+
+    Raises:
+        StageAgainError: some are not there.
+    """
+    found = {shard: _versions(staged, shard) for shard in dict.fromkeys(shards)}
+    if missing := [shard for shard, manifests in found.items() if None in manifests]:
+        raise StageAgainError(missing)
+    return [manifest for manifests in found.values() for manifest in manifests if manifest is not None]
+
+
+def is_finished(root: Path, shard: str) -> bool:
+    """Whether the manifests of a shard and of its other versions are all there and whole; broken ones are dropped."""
+    found = _versions(root / "staged", shard)
+    broken = [manifest for manifest in found if manifest is not None and not manifest.is_whole(root)]
+    for manifest in broken:
+        drop_manifest(root / "staged", manifest)  # or the next attempt would lose to it
+    return not broken and None not in found
+
+
+def _versions(staged: Path, shard: str) -> list[Manifest | None]:
+    """The manifest of a shard and those of its other versions; None for each that is not there."""
     first = read_manifest(staged, shard)
-    names = [shard, *(f"{shard}-{number + 1}" for number in range(first.rivals))] if first else []
-    found = [read_manifest(staged, name) for name in names]
-    broken = [one for one in found if one is not None and not one.is_whole(root)]
-    for one in broken:
-        drop_manifest(staged, one)  # or the next attempt would lose to it
-    return names if not broken and all(found) else []
+    return [
+        first,
+        *(read_manifest(staged, f"{shard}-{number + 1}") for number in range(first.conflicts if first else 0)),
+    ]
 
 
 def manifest_path(staged: Path, shard: str) -> Path:
@@ -127,16 +139,14 @@ def manifest_path(staged: Path, shard: str) -> Path:
 
 def drop_manifest(staged: Path, manifest: Manifest, *, beside: bool = True) -> None:
     """Forget a manifest: committed, or no longer true. The files it staged are then the commit's, or orphans."""
-    manifest_path(staged, manifest.shard).unlink(missing_ok=True)
+    remove(manifest_path(staged, manifest.shard))
     if beside:
-        for name in (*manifest.parts, *manifest.dead):
-            (staged / name).unlink(missing_ok=True)
+        remove(*(staged / name for name in (*manifest.parts, *manifest.dead)))
 
 
 def set_aside(staged: Path, manifest: Manifest, run_id: str) -> None:
     """Keep a manifest that failed an audit for people to look at; no run picks it up again."""
-    path = manifest_path(staged, manifest.shard)
-    path.replace(staged / f"{manifest.shard}.{run_id}.failed.json")
+    put_aside(manifest_path(staged, manifest.shard), f"{manifest.shard}.{run_id}.failed.json")
 
 
 def dead_rows(letters: Iterable[DeadLetter]) -> pa.Table:
@@ -148,11 +158,11 @@ def dead_rows(letters: Iterable[DeadLetter]) -> pa.Table:
 def write_beside(staged: Path, rows: pa.Table, kind: str) -> str:
     """Write a small Parquet file beside the manifests and return its name."""
     name = f"{secrets.token_hex(16)}.{kind}.parquet"
-    pq.write_table(rows, staged / name, compression="zstd")
+    with write_parquet(staged / name, rows.schema) as writer:
+        writer.write_table(rows)
     return name
 
 
 def read_beside(staged: Path, names: tuple[str, ...], schema: pa.Schema) -> pa.Table:
     """Read small Parquet files that `write_beside` wrote."""
-    tables = [pq.read_table(staged / name, schema=schema) for name in names]
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+    return read_parquet([staged / name for name in names], schema=schema)

@@ -1,12 +1,14 @@
 """What a run's workers have done so far, as small files that the driver reads: no message crosses a process."""
 
 import os
-import shutil
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memlake.transforms.base.atomic_files import put_over
 from memlake.transforms.base.batch import Batch
+from memlake.transforms.lake.storage.place import age_s, listed, make_folder, read_text, remove_folder
 
 # A run whose folder nothing has touched for so long does not live.
 _ABANDONED_S = 24 * 3600.0
@@ -15,11 +17,11 @@ _WRITE_EVERY_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How far a run is: shards read to their end, turns, and the share of all input that was read (0 to 1)."""
+    """How far a run is: shards read to their end, turns, and the share of all input that was read (0 to 1, or None)."""
 
     shards: int
     turns: int
-    share: float
+    share: float | None
 
 
 @dataclass(slots=True)
@@ -39,15 +41,16 @@ class Progress:
 
     def open(self) -> None:
         """Make the folder, before any worker starts; clear away those of runs that were killed long ago."""
-        for old in self.staged.glob("run-*"):
-            if old.is_dir() and time.time() - old.stat().st_mtime > _ABANDONED_S:
-                shutil.rmtree(old, ignore_errors=True)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        for old in listed(self.staged, "run-*"):
+            if age_s(old) > _ABANDONED_S:
+                remove_folder(old)
+        make_folder(self.folder)
 
-    def name_shard(self, index: int, name: str, size: int) -> None:
-        """Note the name of a shard's manifest, which only its reader knows, and the bytes of its input."""
-        (self.folder / f"{index}.shard").write_text(name)
-        self._put(f"{index}.size", str(size))
+    def name_shard(self, index: int, name: str, size: int | None) -> None:
+        """Note the name of a shard's manifest, which only its reader knows, and the bytes of its input where it has an end."""
+        self._put(f"{index}.shard", name)
+        if size is not None:
+            self._put(f"{index}.size", str(size))
 
     def read(self, index: int, position: int) -> None:
         """Note how many bytes of a shard's input were read; written at most a few times a second."""
@@ -56,7 +59,7 @@ class Progress:
 
     def finish_shard(self, index: int) -> None:
         """Note that a shard was read to its end."""
-        (self.folder / f"{index}.done").touch()
+        self._put(f"{index}.done", "")
         self._write()
 
     def add(self, batch: Batch) -> None:
@@ -71,31 +74,34 @@ class Progress:
         self._turns += turns
         self._write_at_times()
 
-    def names(self, shards: int) -> list[str]:
-        """The manifest names of shards 0 to n - 1, as their readers noted them."""
-        return [(self.folder / f"{index}.shard").read_text() for index in range(shards)]
+    def names(self, indices: Iterable[int]) -> list[str]:
+        """The names of the manifests of some shards, as their readers noted them."""
+        return [read_text(self.folder / f"{index}.shard") for index in indices]
 
-    def done(self, shards: int) -> Done:
-        """How far all workers are together, of so many shards; one that nobody has begun counts as an average one."""
+    def done(self, shards: int | None) -> Done:
+        """How far all workers are together, of so many shards; one that nobody has begun counts as an average one.
+
+        Args:
+            shards: None where nobody knows how many there are.
+        """
         sizes, read = self._numbers("size"), self._numbers("read")
-        finished = {int(file.stem) for file in self.folder.glob("*.done")}
-        turns = sum(int(file.read_text() or 0) for file in self.folder.glob("*.rows"))
-        known = sum(sizes.values())
+        finished = {int(file.stem) for file in listed(self.folder, "*.done")}
+        turns = sum(int(read_text(file)) for file in listed(self.folder, "*.rows"))
+        if shards is None:
+            return Done(len(finished), turns, None)
+        total = sum(sizes.values())
         # A shard of no bytes at all still is a shard to be done.
         share = len(finished) / shards if shards else 1.0
-        if known:
+        if total and len(sizes) == len(listed(self.folder, "*.shard")):
             bytes_read = sum(
                 size if index in finished else min(read.get(index, 0), size) for index, size in sizes.items()
             )
-            share = bytes_read / (known * max(shards, len(sizes)) / len(sizes))
+            share = bytes_read / (total * max(shards, len(sizes)) / len(sizes))
         return Done(len(finished), turns, min(share, 1.0))
 
     def close(self) -> None:
         """Remove the notes."""
-        for file in self.folder.glob("*"):
-            file.unlink(missing_ok=True)
-        if self.folder.is_dir():
-            self.folder.rmdir()
+        remove_folder(self.folder)
 
     def _write(self) -> None:
         self._written = time.monotonic()
@@ -108,10 +114,8 @@ class Progress:
             self._write()
 
     def _put(self, name: str, text: str) -> None:
-        """Write a note at once: the driver may look at any moment."""
-        part = self.folder / f"{name}-{os.getpid()}-{id(self)}.tmp"
-        part.write_text(text)
-        part.replace(self.folder / name)
+        """Write a whole note: the driver may look at any moment."""
+        put_over(self.folder / name, text)
 
     def _numbers(self, suffix: str) -> dict[int, int]:
-        return {int(file.stem): int(file.read_text()) for file in self.folder.glob(f"*.{suffix}")}
+        return {int(file.stem): int(read_text(file)) for file in listed(self.folder, f"*.{suffix}")}

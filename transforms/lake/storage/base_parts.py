@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from memlake.schemas import PARTS, TURNS
-from memlake.transforms.base.batch import PARTS_SEEN
+from memlake.transforms.base.batch import PARTS_SEEN, Held
 from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.lake.storage.parts import FORGOTTEN_PART
 from memlake.transforms.lake.storage.snapshot import Snapshot
-
-Held = Mapping[tuple[str, str], tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class BaseParts:
     corpus: str
 
     def parts(self, conversations: pa.Array) -> Held:
-        """(conversation_id, part) to (content_hash, rows), for some conversations."""
+        """What the lake holds of some conversations."""
         if not self.snapshot_id:
             return {}
         where = (pc.field("corpus") == self.corpus) & pc.field("conversation_id").isin(conversations)
@@ -72,8 +72,19 @@ def changed(held: Held, part: str, hashes: Mapping[str, str]) -> set[str]:
     return {
         name
         for name, value in hashes.items()
-        if held.get((name, part), ("",))[0] != value and (name, "forgotten") not in held
+        if held.get((name, part), ("",))[0] != value and (name, FORGOTTEN_PART.name) not in held
     }
+
+
+def by_conversation(rows: pa.Table, column: str) -> dict[str, Any]:
+    """A column's value of each conversation, of rows that are one a conversation."""
+    return dict(zip(rows["conversation_id"].to_pylist(), rows[column].to_pylist(), strict=True))
+
+
+def rows_by_conversation(rows: pa.Table) -> dict[str, int]:
+    """How many rows each conversation has, in the order in which they come."""
+    counted = rows.group_by("conversation_id", use_threads=False).aggregate([([], "count_all")])
+    return by_conversation(counted, "count_all")
 
 
 def only(rows: pa.Table, conversations: set[str]) -> pa.Table:

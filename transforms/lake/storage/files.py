@@ -225,6 +225,13 @@ def split_partitions(table: Table, rows: pa.Table) -> list[tuple[dict[str, str],
     return parts
 
 
+def stage_rows(root: Path, table: Table, rows: pa.Table) -> list[StagedFile]:
+    """Stage rows of a Delta table that are all there is of it."""
+    stager = Stager(root)
+    stager.write(table, rows)
+    return stager.close()[0]
+
+
 @dataclass(slots=True)
 class Stager:
     """Write batches of many tables, one writer a partition; `close` returns what was written."""

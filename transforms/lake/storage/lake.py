@@ -1,8 +1,9 @@
 """Open a lake, find its snapshots, name them."""
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -76,13 +77,18 @@ class Lake:
 
     def snapshots(self) -> pa.Table:
         """Every published snapshot, oldest first."""
-        table = pa.table(self.open_table(SNAPSHOTS).to_pyarrow_table()).select(SNAPSHOTS.schema.names)
-        return table.cast(SNAPSHOTS.schema).sort_by("sequence")
+        return _rows_of(self.open_table(SNAPSHOTS))
 
     def latest(self) -> Snapshot:
         """The latest snapshot, or an empty one before the first publish."""
-        rows = self.snapshots()
-        return self._snapshot(rows.slice(rows.num_rows - 1).to_pylist()[0]) if rows.num_rows else Snapshot(self.root)
+        return self.head()[1]
+
+    def head(self) -> tuple[DeltaTable, Snapshot]:
+        """The table of snapshots as it stands, for `append_snapshot`, and the latest snapshot in it."""
+        book = self.open_table(SNAPSHOTS)
+        rows = _rows_of(book)
+        last = rows.slice(rows.num_rows - 1).to_pylist() if rows.num_rows else []
+        return book, self._snapshot(last[0]) if last else Snapshot(self.root)
 
     def snapshot(self, at: str = "latest") -> Snapshot:
         """Resolve 'latest', a snapshot id or a tag.
@@ -150,12 +156,30 @@ class Lake:
             merge: Literal["merge"] | None = "merge" if table.has_later_columns else None
             write_deltalake(self.open_table(table), rows.cast(table.schema), mode="append", schema_mode=merge)
 
-    def append_snapshot(self, book: DeltaTable, row: dict[str, object]) -> None:
-        """Publish: append to the very state of `snapshots` that was read when the base was taken.
+    def append_snapshot(
+        self,
+        book: DeltaTable,
+        base: Snapshot,
+        pins: Mapping[str, Pin],
+        *,
+        run_id: str,
+        operation: str,
+        snapshot_id: str | None = None,
+    ) -> None:
+        """Publish: append to the very state of `snapshots` that was read when the base was taken; see `head`.
 
         Raises:
             LakeConflictError: another writer published since; nothing was published here.
         """
+        row: dict[str, object] = {
+            "snapshot_id": snapshot_id or secrets.token_hex(8),
+            "sequence": base.sequence + 1,
+            "created_at": datetime.now(UTC),
+            "base_snapshot_id": base.snapshot_id or None,
+            "run_id": run_id,
+            "operation": operation,
+            "pins": [asdict(pin) for pin in pins.values()],
+        }
         try:
             write_deltalake(book, SNAPSHOTS.rows([row]), mode="append", commit_properties=FENCED)
         except DeltaError as error:
@@ -168,6 +192,12 @@ class Lake:
         pins = {pin["table"]: Pin(**pin) for pin in row["pins"]}  # type: ignore[attr-defined]
         fields = {name: value for name, value in row.items() if name != "pins"}
         return Snapshot(root=self.root, pins=pins, **fields)  # type: ignore[arg-type]
+
+
+def _rows_of(book: DeltaTable) -> pa.Table:
+    """The rows of the table of snapshots, oldest first."""
+    table = pa.table(book.to_pyarrow_table()).select(SNAPSHOTS.schema.names)
+    return table.cast(SNAPSHOTS.schema).sort_by("sequence")
 
 
 def open_lake(uri: str, *, create: bool = False) -> Lake:

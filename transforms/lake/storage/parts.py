@@ -1,35 +1,115 @@
-"""Parts of a conversation: what each is called, and the hash by which what did not change is not made again."""
+"""Parts of a conversation, the unit of change: the one table of their kinds, from which all else about them follows."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from memlake.schemas.vectors import representation_of
 from memlake.transforms.base.ids import content_id
 
-
-def units_part(representation: str) -> str:
-    """The name of the part that holds a representation's units."""
-    return f"units:{representation}"
+_MARK = ":"
 
 
-def links_part(representation: str, relation: str) -> str:
-    """The name of the part that holds a relation's links among a representation's units."""
-    return f"links:{representation}:{relation}"
+@dataclass(frozen=True, slots=True)
+class PartKind:
+    """A kind of part: what its parts are called, which rows they own, and with what they become stale.
+
+    Attributes:
+        name: what the name of each of its parts begins with.
+        columns: the columns whose values follow in a part's name; only the last of them may hold a ':'.
+        tables: Delta tables of which a part owns the conversation's rows that have its values. A row of which two kinds
+            are owners lands with a part of either.
+        follows: the kind of part that it is made from; where that part is replaced, it is no longer true.
+    """
+
+    name: str
+    columns: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    follows: "PartKind | None" = None
+
+    def named(self, *values: str) -> str:
+        """The name of the part that has these values of `columns`."""
+        return _MARK.join((self.name, *values))
+
+    def values_of(self, part: str) -> tuple[str, ...]:
+        """The values of `columns` in the name of one of its parts."""
+        return tuple(part.split(_MARK, len(self.columns))[1:])
+
+    def among(self, parts: pa.Table) -> pa.Table:
+        """The rows of a table with a column `part` that are of this kind, with a column for each of `columns`."""
+        start = self.named("") if self.columns else self.name
+        matches = pc.starts_with if self.columns else pc.equal
+        rows = parts.filter(matches(parts["part"], start))
+        values = pc.split_pattern(rows["part"], _MARK, max_splits=len(self.columns))
+        for place, column in enumerate(self.columns, start=1):
+            rows = rows.append_column(column, pc.list_element(values, place))
+        return rows
 
 
-def derived_part_hash(turns_hash: str, settings_hash: str) -> str:
-    """Content hash of units that follow from a conversation's turns alone: no need to make them to know it."""
-    return content_id(turns_hash, settings_hash)
+TURNS_PART = PartKind("turns", tables=("conversations", "turns"))
+QUESTIONS_PART = PartKind("questions", ("label_set",), ("questions", "evidence"), TURNS_PART)
+UNITS_PART = PartKind("units", ("representation",), ("units", "provenance", "links", "extractions"), TURNS_PART)
+# Its rows stand in the Lance table that it names.
+VECTORS_PART = PartKind("vectors", ("vector_table",), follows=UNITS_PART)
+LINKS_PART = PartKind("links", ("representation", "relation"), ("links",), UNITS_PART)
+# The tombstone of a conversation: it owns no rows, and nothing of the conversation lands beside it.
+FORGOTTEN_PART = PartKind("forgotten")
+PART_KINDS = (TURNS_PART, QUESTIONS_PART, UNITS_PART, VECTORS_PART, LINKS_PART, FORGOTTEN_PART)
+_BY_NAME = {kind.name: kind for kind in PART_KINDS}
 
 
-def unfinished_part_hash(units_hash: str, requests: Sequence[str]) -> str:
-    """Content hash of units that lack the replies to some requests: never what the next run looks for."""
-    return content_id(units_hash, "unfinished", *sorted(requests))
+def kind_of_part(part: str) -> PartKind:
+    """The kind of a part by its name."""
+    return _BY_NAME[part.split(_MARK, 1)[0]]
 
 
-def vectors_part_hash(units_hash: str, made_by: str) -> str:
-    """Content hash of a conversation's vectors: it follows from its units and the model."""
-    return content_id(units_hash, made_by)
+def sources_of(part: str) -> tuple[str, ...]:
+    """The parts of its conversation that a part is made from, the nearest first."""
+    kind = kind_of_part(part)
+    if kind.follows is None:
+        return ()
+    values = kind.values_of(part)
+    if kind is VECTORS_PART:
+        values = (representation_of(*values),)
+    source = kind.follows.named(*values[: len(kind.follows.columns)])
+    return (source, *sources_of(source))
 
 
-def links_part_hash(vectors_hash: str, settings_hash: str) -> str:
-    """Content hash of a conversation's links: it follows from the part of its vectors, which follows from its units."""
-    return content_id(vectors_hash, settings_hash)
+def part_names(parts: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """What the names of parts say, for SQL: part, kind, and the value of each kind's columns, one row a name."""
+    names = pa.table({"part": pc.unique(parts)})
+    of_kinds = [kind.among(names) for kind in PART_KINDS]
+    said = [
+        rows.append_column("kind", pa.repeat(kind.name, rows.num_rows))
+        for kind, rows in zip(PART_KINDS, of_kinds, strict=True)
+    ]
+    return pa.concat_tables(said, promote_options="default")
+
+
+def part_sources(parts: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """What `sources_of` says of some parts, for SQL: part, source, one row a pair."""
+    pairs = [(part, source) for part in pc.unique(parts).to_pylist() for source in sources_of(part)]
+    return pa.table(
+        {name: pa.array([pair[place] for pair in pairs], pa.string()) for place, name in enumerate(("part", "source"))}
+    )
+
+
+def owners_of(table: str) -> tuple[PartKind, ...]:
+    """The kinds of part that own rows of a Delta table, the one of the most columns last."""
+    return tuple(kind for kind in PART_KINDS if table in kind.tables)
+
+
+def derived_part_hash(source_hash: str, made_by: str) -> str:
+    """Content hash of a part that follows from another's content and a maker alone: no need to make it to know it.
+
+    Units follow from turns and the settings of their representation, vectors from units and the fingerprint of the
+    embedder, links from vectors and the settings of the linking.
+    """
+    return content_id(source_hash, made_by)
+
+
+def unfinished_part_hash(whole_hash: str, requests: Sequence[str]) -> str:
+    """Content hash of a part that lacks the replies to some requests: never what the next run looks for."""
+    return content_id(whole_hash, "unfinished", *sorted(requests))

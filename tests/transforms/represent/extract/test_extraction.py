@@ -20,7 +20,7 @@ from memlake.transforms.llm.prompting import prompt, prompt_names
 from memlake.transforms.llm.protocol.model import ModelStoppedError, Request
 from memlake.transforms.represent.by_model.artifacts import QUOTED
 from memlake.transforms.represent.by_model.asked import material_of
-from memlake.transforms.represent.catalogue import asking, making
+from memlake.transforms.represent.catalogue import asking, spec_of
 from memlake.transforms.represent.common.representation import Units
 from memlake.transforms.represent.extract.extraction import LEAST_REPLY_TOKENS, PieceRequest, reply_room, text_tokens
 
@@ -37,7 +37,7 @@ TALK = {
 
 def made(turns: pa.Table, script: Any, spec: str = "artifacts") -> tuple[Units, ScriptedModel]:
     model = ScriptedModel(script)
-    return asyncio.run(QUOTED.build(making(spec, model="m"), turns, model)), model
+    return asyncio.run(QUOTED.build(spec_of(spec, model="m"), turns, model)), model
 
 
 def rows(units: Units) -> list[dict[str, Any]]:
@@ -72,7 +72,7 @@ def test_what_is_asked_first_is_known_before_anything_is_asked(turns_of: TurnsOf
     # The last is cut in parts before it is asked.
     for turns in (turns_of(TALK), blank, turns_of({"v": [(None, [("Ann", f"{WORDS} " * 20)] * 30)]})):
         for spec in ("artifacts", "artifacts-x:granularity=turn,max_output_tokens=512", "artifacts-y:second_pass=true"):
-            one = making(spec, model="m")
+            one = spec_of(spec, model="m")
             how = asking(one)
             assert how
             expected = list(how.first_requests(one, turns))
@@ -384,7 +384,7 @@ def test_a_stopped_run_stops_at_once_with_its_reason(turns_of: TurnsOf) -> None:
     model = ScriptedModel(script)
     turns = turns_of({f"v{n}": TALK["v"] for n in range(1500)})
     with pytest.raises(ModelStoppedError, match="no quota"):
-        asyncio.run(QUOTED.build(making("artifacts", model="m"), turns, model))
+        asyncio.run(QUOTED.build(spec_of("artifacts", model="m"), turns, model))
     assert len(model.requests) <= 1000
 
 

@@ -19,7 +19,7 @@ from memlake.transforms.llm.limits.quota import Limits
 from memlake.transforms.llm.limits.quota_server import quota_server
 from memlake.transforms.llm.prompting import prompt
 from memlake.transforms.represent.by_model.artifacts import QUOTED
-from memlake.transforms.represent.catalogue import making
+from memlake.transforms.represent.catalogue import spec_of
 from memlake.transforms.represent.common.representation import Units
 from memlake.transforms.represent.extract.pieces import pieces_of
 from memlake.transforms.represent.extract.transcript_block import data_block, transcript_block
@@ -62,7 +62,7 @@ def talk(text: str) -> dict[str, Any]:
 
 def asked(turns: pa.Table) -> ScriptedModel:
     model = ScriptedModel(lambda _: '{"artifacts": []}')
-    asyncio.run(QUOTED.build(making("artifacts", model="m"), turns, model))
+    asyncio.run(QUOTED.build(spec_of("artifacts", model="m"), turns, model))
     return model
 
 
@@ -133,7 +133,7 @@ def edge(tmp_path: Path) -> Iterator[tuple[Edge, OpenAIServer]]:
 
 
 def extracted(edge: Edge, turns: pa.Table, spec: str = "artifacts") -> Units:
-    return edge.submit(QUOTED.build(making(spec, model="m"), turns, edge)).result()
+    return edge.submit(QUOTED.build(spec_of(spec, model="m"), turns, edge)).result()
 
 
 def test_hostile_messages_go_through_a_real_server_and_only_flagged_items_lack_their_quote(

@@ -40,7 +40,7 @@ def read_table(uri: str) -> TextTable:
 
 # Each chat of a folder asks for the same tables; the size is part of the key, for a file may grow between two runs.
 @lru_cache(maxsize=4)
-def _read_table(uri: str, size: int) -> TextTable:  # noqa: ARG001
+def _read_table(uri: str, size: int | None) -> TextTable:  # noqa: ARG001
     letters: list[DeadLetter] = []
 
     def unfit(row: pacsv.InvalidRow) -> str:
