@@ -4,6 +4,9 @@ import pyarrow as pa
 
 from memlake.schemas.table import INT, STRING, Table, column
 
+# The parts of a score that have a column of their own; any other is an entry of the map `parts`.
+PART_COLUMNS = ("dense", "lexical", "sparse", "multi", "rerank")
+
 RETRIEVALS = Table(
     name="retrievals",
     grain="a ranked unit for a question in a cell",
@@ -23,5 +26,6 @@ RETRIEVALS = Table(
         column("sparse", pa.float32(), "the sparse part: sum over shared tokens of weight times weight", later=True),
         column("multi", pa.float32(), "the multi-vector part: mean of each question token's best cosine", later=True),
         column("rerank", pa.float32(), "the reranker's score of those it was shown; they lead, by it", later=True),
+        column("parts", pa.map_(STRING, pa.float32()), "what other steps gave it, by the part's name", later=True),
     ),
 )

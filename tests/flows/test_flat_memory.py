@@ -125,14 +125,14 @@ def test_a_study_reads_the_units_of_some_conversations_at_a_time(tmp_path, wante
     asked = [conversation(f"c{n}", 6) | {"questions": [{"text": f"what of {n}", "answer": "stone"}]} for n in range(8)]
     ingest(replace(wanted, sources=(str(write_conversations(tmp_path / "asked.jsonl", asked)),)))
     snapshot, study = open_lake(wanted.lake).snapshot(), parse_study(STUDY, source="s.toml")
-    whole, read = corpus._units, []
+    whole, read = corpus.read_tables, []
 
     def noting(*arguments):
         group = arguments[-1]
         read.append(len(group))
         return whole(*arguments)
 
-    monkeypatch.setattr(corpus, "_units", noting)
+    monkeypatch.setattr(corpus, "read_tables", noting)
     monkeypatch.setattr(corpus, "GROUP_UNITS", 3)
     (asked_of,) = study.corpora
     labels = questions_of(snapshot, study, asked_of)

@@ -1,7 +1,7 @@
 """One small conversation with units of every sort: slices anywhere in its text, and notes that only cite turns."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -61,7 +61,7 @@ class Memory:
             "turns": self.turns,
             "links": rows_of(LINKS, self.links),
         }
-        return open_store(rows_of(UNITS, self.units), **(beside | more))
+        return open_store(rows_of(UNITS, self.units), **{k: v for k, v in (beside | more).items() if v is not None})
 
 
 @pytest.fixture(scope="session")
@@ -110,6 +110,8 @@ def searched() -> Callable[..., Found]:
         cutoffs = Cutoffs(tuple(tokens), tuple(k))
         tokeniser = more.pop("tokeniser", "chars4")
         cell = Cell("r", "c", parse_plan("p", steps), tokeniser, cutoffs, depth=1000, texts=frozenset(cutoffs.pairs()))
+        if (evidence := more.pop("evidence", None)) is not None:
+            store = replace(store, beside={**store.beside, "evidence": evidence})
         return run_cell(cell, store=store, questions=questions, **more)
 
     return search

@@ -1,5 +1,8 @@
 """Every error a user can meet. Each says what was wrong, the value, what is allowed, and what to run next."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 
 class MemlakeError(Exception):
     """Something a user can mend; `code` is stable for scripts, `hint` is the next command to run."""
@@ -13,11 +16,24 @@ class MemlakeError(Exception):
         self.hint = hint
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong in one place of a document; `path` are the keys and positions that lead to it, `code` an error's."""
+
+    path: tuple[str | int, ...]
+    message: str
+    code: str = "usage"
+
+
 class UsageError(MemlakeError):
-    """A wrong argument, setting or name."""
+    """A wrong argument, setting or name; `problems` are those of a document, each with its place."""
 
     code = "usage"
     exit_code = 2
+
+    def __init__(self, message: str, *, hint: str = "", problems: Sequence[Problem] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.problems = tuple(problems)
 
 
 class NotFoundError(UsageError):

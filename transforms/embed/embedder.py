@@ -7,9 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from memlake.transforms.base.arrays import Float32s, Ints
 from memlake.transforms.base.ids import content_id
-
-Vectors = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Ragged:
         values: arrays of equal length along their first axis.
     """
 
-    offsets: npt.NDArray[np.int64]
+    offsets: Ints
     values: tuple[npt.NDArray[Any], ...]
 
     def of(self, text: int) -> tuple[npt.NDArray[Any], ...]:
@@ -77,7 +76,7 @@ class Encoded:
         failed: text number to why it has no vector; its row of `dense` means nothing.
     """
 
-    dense: Vectors
+    dense: Float32s
     sparse: Ragged | None = None
     multi: Ragged | None = None
     cut: Mapping[int, tuple[int, int]] = field(default_factory=dict)
@@ -89,7 +88,7 @@ class Embedder(Protocol):
 
     card: EmbedderCard
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> Float32s:
         """Vectors of shape (len(texts), dimension), float32; equal texts give equal rows whatever the batch."""
         ...
 
@@ -100,7 +99,7 @@ class Encoder(Protocol):
 
     card: EmbedderCard
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> Float32s:
         """See Embedder."""
         ...
 

@@ -5,7 +5,7 @@ twice, turns every RuntimeError into a smaller batch without end, and gives spar
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -14,11 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from memlake.schemas.vectors import embedder_name
+from memlake.transforms.base.arrays import Float32s, Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.embed.checkpoint import PLAIN, Checkpoint, find_checkpoint, missing_extra
-from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Vectors, ragged
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded, ragged
 from memlake.transforms.embed.run_torch import (
     Place,
+    Tokens,
     batches_of,
     max_length_of,
     padded,
@@ -35,48 +37,63 @@ _REVISION = 1
 _SPECIAL = ("cls_token", "eos_token", "pad_token", "unk_token")
 
 
-class M3Embedder:
-    """bge-m3: a vector, a weight a token, and, as `bge-m3-multi`, a vector a token."""
+class _Encoder:
+    """A model of FlagEmbedding as it is run here: texts are tokenised once, and cut into batches by length."""
 
     def __init__(self, library: Any, card: EmbedderCard, place: Place, max_length: int) -> None:
         self.card = card
-        self._tokenizer, self._model = library.tokenizer, library.model
+        self._library, self._tokenizer, self._model = library, library.tokenizer, library.model
         self._place, self._max_length = place, max_length
-        self._unused = [
-            self._tokenizer.convert_tokens_to_ids(self._tokenizer.special_tokens_map[name])
-            for name in _SPECIAL
-            if name in self._tokenizer.special_tokens_map
-        ]
         # A tokeniser holds its settings in itself: two threads at once would spoil each other's.
         self._lock = Lock()
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> Float32s:
         """Vectors of shape (len(texts), dimension), float32."""
         return self.encode(texts).dense
 
     def encode(self, texts: Sequence[str], *, questions: bool = False) -> Encoded:  # noqa: ARG002 - the same for both
-        """All outputs; as FlagEmbedding's own `encode` gives them, in its batches or in others, to rounding."""
+        """All outputs, and which texts were cut."""
         import torch
 
-        dense = np.zeros((len(texts), self.card.dimension), np.float32)
-        sparse: list[Sequence[npt.NDArray[Any]]] = [()] * len(texts)
-        multi: list[Sequence[npt.NDArray[Any]]] = [()] * len(texts)
         with self._lock, torch.inference_mode():
             tokens = tokens_of(self._tokenizer, texts, self._max_length)
-            for rows in batches_of(tokens.lengths, self._place.tokens):
-                batch = padded(self._tokenizer, [tokens.inputs[row] for row in rows], self._place.device)
-                made = self._model(
-                    batch, return_dense=True, return_sparse=True, return_colbert_vecs=bool(self.card.multi)
-                )
-                dense[rows] = _numpy(made["dense_vecs"])
-                weights = _numpy(made["sparse_vecs"]).reshape(len(rows), -1)
-                for row, weight in zip(rows, weights, strict=True):
-                    sparse[row] = self._strongest(tokens.inputs[row]["input_ids"], weight)
-                if self.card.multi:
-                    vectors = _numpy(made["colbert_vecs"])
-                    # One for each token but the first, which stands for the whole text.
-                    for row, vector in zip(rows, vectors, strict=True):
-                        multi[row] = (vector[: len(tokens.inputs[row]["input_ids"]) - 1].copy(),)
+            batches = (
+                (rows, padded(self._tokenizer, [tokens.inputs[row] for row in rows], self._place.device))
+                for rows in batches_of(tokens.lengths, self._place.tokens)
+            )
+            return self._outputs(tokens, batches)
+
+    def _outputs(self, tokens: Tokens, batches: Iterable[tuple[Ints, Any]]) -> Encoded:
+        """Outputs of all texts from batches of some, each as their rows and what the model is given."""
+        raise NotImplementedError
+
+
+class M3Embedder(_Encoder):
+    """bge-m3: a vector, a weight a token, and, as `bge-m3-multi`, a vector a token.
+
+    Outputs are as FlagEmbedding's own `encode` gives them, in its batches or in others, to rounding.
+    """
+
+    def __init__(self, library: Any, card: EmbedderCard, place: Place, max_length: int) -> None:
+        super().__init__(library, card, place, max_length)
+        named = self._tokenizer.special_tokens_map
+        self._unused = self._tokenizer.convert_tokens_to_ids([named[name] for name in _SPECIAL if name in named])
+
+    def _outputs(self, tokens: Tokens, batches: Iterable[tuple[Ints, Any]]) -> Encoded:
+        texts = len(tokens.inputs)
+        dense = np.zeros((texts, self.card.dimension), np.float32)
+        sparse: list[Sequence[npt.NDArray[Any]]] = [()] * texts
+        multi: list[Sequence[npt.NDArray[Any]]] = [()] * texts
+        for rows, batch in batches:
+            made = self._model(batch, return_dense=True, return_sparse=True, return_colbert_vecs=bool(self.card.multi))
+            dense[rows] = _numpy(made["dense_vecs"])
+            weights = _numpy(made["sparse_vecs"]).reshape(len(rows), -1)
+            for row, weight in zip(rows, weights, strict=True):
+                sparse[row] = self._strongest(tokens.inputs[row]["input_ids"], weight)
+            if self.card.multi:
+                # One for each token but the first, which stands for the whole text.
+                for row, vector in zip(rows, _numpy(made["colbert_vecs"]), strict=True):
+                    multi[row] = (vector[: len(tokens.inputs[row]["input_ids"]) - 1].copy(),)
         return Encoded(
             dense,
             ragged(sparse, (np.empty(0, np.int32), np.empty(0, np.float32))),
@@ -84,7 +101,7 @@ class M3Embedder:
             tokens.cut,
         )
 
-    def _strongest(self, ids: list[int], weights: Vectors) -> tuple[npt.NDArray[np.int32], Vectors]:
+    def _strongest(self, ids: list[int], weights: Float32s) -> tuple[npt.NDArray[np.int32], Float32s]:
         """Each token of a text once, ascending, with its largest weight; special tokens and weights of 0 are left out."""
         token, weight = np.array(ids, np.int32), weights[: len(ids)]
         kept = (weight > 0) & ~np.isin(token, self._unused)
@@ -94,31 +111,17 @@ class M3Embedder:
         return found, weight[order][first]
 
 
-class FlagEmbedder:
+class FlagEmbedder(_Encoder):
     """A dense encoder that FlagEmbedding knows, or that says how it pools."""
 
-    def __init__(self, library: Any, card: EmbedderCard, place: Place, max_length: int) -> None:
-        self.card = card
-        self._library, self._place, self._max_length = library, place, max_length
-        self._lock = Lock()
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of shape (len(texts), dimension), float32."""
-        return self.encode(texts).dense
-
-    def encode(self, texts: Sequence[str], *, questions: bool = False) -> Encoded:  # noqa: ARG002 - the same for both
-        """Vectors, and which texts were cut."""
+    def _outputs(self, tokens: Tokens, batches: Iterable[tuple[Ints, Any]]) -> Encoded:
         import torch
 
-        library = self._library
-        dense = np.zeros((len(texts), self.card.dimension), np.float32)
-        with self._lock, torch.inference_mode():
-            tokens = tokens_of(library.tokenizer, texts, self._max_length)
-            for rows in batches_of(tokens.lengths, self._place.tokens):
-                batch = padded(library.tokenizer, [tokens.inputs[row] for row in rows], self._place.device)
-                hidden = library.model(**batch, return_dict=True).last_hidden_state
-                vectors = library.pooling(hidden, batch["attention_mask"])
-                dense[rows] = _numpy(torch.nn.functional.normalize(vectors, dim=-1))
+        dense = np.zeros((len(tokens.inputs), self.card.dimension), np.float32)
+        for rows, batch in batches:
+            hidden = self._model(**batch, return_dict=True).last_hidden_state
+            vectors = self._library.pooling(hidden, batch["attention_mask"])
+            dense[rows] = _numpy(torch.nn.functional.normalize(vectors, dim=-1))
         return Encoded(dense, cut=tokens.cut)
 
 
@@ -163,13 +166,13 @@ def load_flag(spec: Spec) -> FlagEmbedder:
         from FlagEmbedding.inference.embedder.model_mapping import AUTO_EMBEDDER_MAPPING
     except ImportError as error:
         raise missing_extra(spec.kind, error) from error
-    known = AUTO_EMBEDDER_MAPPING.get(found.model.rpartition("/")[2])
-    if known is not None and known.model_class is not FlagModel:
+    entry = AUTO_EMBEDDER_MAPPING.get(found.model.rpartition("/")[2])
+    if entry is not None and entry.model_class is not FlagModel:
         raise UsageError(
-            f"{spec.text!r} is a {known.model_class.__name__}: dense encoders are allowed",
+            f"{spec.text!r} is a {entry.model_class.__name__}: dense encoders are allowed",
             hint="bge-m3 has its own name; serve a decoder and use openai:MODEL",
         )
-    pooling = spec.options.pooling or (known.pooling_method.value if known else _pooling_said(found.folder))
+    pooling = spec.options.pooling or (entry.pooling_method.value if entry else _pooling_said(found.folder))
     if pooling is None:
         raise UsageError(
             f"{spec.text!r}: neither FlagEmbedding nor the checkpoint says how it pools",
@@ -213,6 +216,6 @@ def _pooling_said(folder: Path) -> str | None:
     return chosen[0] if len(chosen) == 1 and chosen[0] in ways.values() else None
 
 
-def _numpy(tensor: Any) -> Vectors:
-    vectors: Vectors = tensor.float().cpu().numpy()
+def _numpy(tensor: Any) -> Float32s:
+    vectors: Float32s = tensor.float().cpu().numpy()
     return vectors

@@ -108,8 +108,8 @@ def _cuts(made: Encoded, texts: int) -> Iterator[tuple[int, int]]:
 def _part(made: Encoded, first: int, last: int) -> Encoded:
     """Outputs of a range of texts, copied: a view would keep all of them in memory."""
 
-    def inside(told: Mapping[int, Any]) -> dict[int, Any]:
-        return {place - first: what for place, what in told.items() if first <= place < last}
+    def inside(notes: Mapping[int, Any]) -> dict[int, Any]:
+        return {place - first: what for place, what in notes.items() if first <= place < last}
 
     return Encoded(
         made.dense[first:last].copy(),
@@ -124,12 +124,15 @@ def _ragged_part(made: Ragged | None, first: int, last: int) -> Ragged | None:
     if made is None:
         return None
     rows = slice(made.offsets[first], made.offsets[last])
-    return Ragged(made.offsets[first : last + 1] - made.offsets[first], tuple(one[rows].copy() for one in made.values))
+    return Ragged(
+        made.offsets[first : last + 1] - made.offsets[first], tuple(values[rows].copy() for values in made.values)
+    )
 
 
 def _bytes_of(made: Encoded) -> int:
-    arrays = [made.dense, *(one for part in (made.sparse, made.multi) if part for one in (part.offsets, *part.values))]
-    return sum(one.nbytes for one in arrays)
+    parts = [part for part in (made.sparse, made.multi) if part]
+    ragged_bytes = sum(array.nbytes for part in parts for array in (part.offsets, *part.values))
+    return made.dense.nbytes + ragged_bytes
 
 
 def _merged(
@@ -151,10 +154,10 @@ def _merged(
         sources[place] = (page.made, row)
     return Encoded(
         dense,
-        ragged([_of(one.sparse, row) for one, row in sources], (np.empty(0, np.int32), np.empty(0, np.float32)))
+        ragged([_of(source.sparse, row) for source, row in sources], (np.empty(0, np.int32), np.empty(0, np.float32)))
         if card.sparse
         else None,
-        ragged([_of(one.multi, row) for one, row in sources], (np.empty((0, card.multi), np.float32),))
+        ragged([_of(source.multi, row) for source, row in sources], (np.empty((0, card.multi), np.float32),))
         if card.multi
         else None,
         dict(sorted(cut.items())),

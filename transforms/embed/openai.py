@@ -1,20 +1,20 @@
 """openai:MODEL: an embedding model behind the edge, under its limits, its cache and its books."""
 
-from collections.abc import Coroutine, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memlake.schemas.vectors import embedder_name
+from memlake.transforms.base.arrays import Float32s
 from memlake.transforms.base.errors import EmbedderMismatchError, UsageError
-from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Failure, Vectors
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Failure
 from memlake.transforms.embed.spec import Spec
 from memlake.transforms.llm.protocol.model import UNFINISHED, Embedded, ModelStoppedError
 
 if TYPE_CHECKING:
-    from memlake.transforms.llm.edge import EdgeSettings
+    from memlake.transforms.llm.edge import Edge, EdgeSettings
 
 # Raised when this module's output changes for the same replies.
 _REVISION = 1
@@ -24,30 +24,14 @@ _dimensions: dict[tuple[str, str, str], int] = {}
 _learning = Lock()
 
 
-class Edge(Protocol):
-    """What this module needs of the edge."""
-
-    async def embed(self, model: str, texts: Sequence[str], *, about: str) -> list[Embedded]:
-        """See TextEmbedder."""
-        ...
-
-    def submit(self, coroutine: Coroutine[Any, Any, Any]) -> "Future[Any]":
-        """Run a coroutine on the edge's loop."""
-        ...
-
-    def close(self) -> None:
-        """Give up this holder's share of the process's edge."""
-        ...
-
-
 class OpenAIEmbedder:
     """Vectors as the server gives them; a text without one has its reason. `close` gives the edge back."""
 
-    def __init__(self, model: str, card: EmbedderCard, edge: Edge) -> None:
+    def __init__(self, model: str, card: EmbedderCard, edge: "Edge") -> None:
         self.card = card
         self._model, self._edge = model, edge
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> Float32s:
         """Vectors of shape (len(texts), dimension), float32; zeros where a text has none."""
         return self.encode(texts).dense
 
@@ -97,7 +81,7 @@ def load_openai(spec: Spec, settings: "EdgeSettings | None") -> OpenAIEmbedder:
         )
     from memlake.transforms.llm.edge import open_edge
 
-    edge: Edge = open_edge(settings)
+    edge = open_edge(settings)
     try:
         dimension = _dimension(edge, settings, model)
     except BaseException:
@@ -109,7 +93,7 @@ def load_openai(spec: Spec, settings: "EdgeSettings | None") -> OpenAIEmbedder:
     return OpenAIEmbedder(model, card, edge)
 
 
-def _dimension(edge: Edge, settings: "EdgeSettings", model: str) -> int:
+def _dimension(edge: "Edge", settings: "EdgeSettings", model: str) -> int:
     key = (settings.base_url, settings.provider, model)
     with _learning:
         if key not in _dimensions:
@@ -125,6 +109,5 @@ def _dimension(edge: Edge, settings: "EdgeSettings", model: str) -> int:
         return _dimensions[key]
 
 
-def _asked(edge: Edge, model: str, texts: Sequence[str], about: str) -> list[Embedded]:
-    replies: list[Embedded] = edge.submit(edge.embed(model, texts, about=about)).result()
-    return replies
+def _asked(edge: "Edge", model: str, texts: Sequence[str], about: str) -> list[Embedded]:
+    return edge.submit(edge.embed(model, texts, about=about)).result()

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from memlake.transforms.base.arrays import Bools, Float32s, Ints, runs
 from memlake.transforms.embed.embedder import Encoded, Ragged
 
-Vectors = npt.NDArray[np.float32]
 # The columns of a Lance table that each output needs.
 COLUMNS = {"dense": ("vector",), "sparse": ("sparse_ids", "sparse_weights"), "multi": ("multi",)}
 
@@ -31,8 +31,8 @@ class Outputs:
         multi: vectors of tokens, none where missing.
     """
 
-    missing: npt.NDArray[np.bool_]
-    dense: Vectors | None = None
+    missing: Bools
+    dense: Float32s | None = None
     sparse: Any = None
     multi: Ragged | None = None
 
@@ -44,7 +44,7 @@ class Outputs:
         """The outputs that are there: 'dense', 'sparse', 'multi'."""
         return frozenset(name for name in COLUMNS if getattr(self, name) is not None)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> "Outputs":
+    def take(self, rows: Ints) -> "Outputs":
         """The outputs of some texts, in another order."""
         return Outputs(
             self.missing[rows],
@@ -54,7 +54,7 @@ class Outputs:
         )
 
 
-def as_outputs(vectors: "Vectors | Outputs | None") -> Outputs | None:
+def as_outputs(vectors: "Float32s | Outputs | None") -> Outputs | None:
     """Plain vectors, with rows of NaN where there is none, as outputs."""
     if vectors is None or isinstance(vectors, Outputs):
         return vectors
@@ -88,10 +88,11 @@ def outputs_from(stored: pa.Table, rows: pa.Array) -> Outputs:
         matrix = _matrix(ids.values[0], weights.values[0], ids.offsets, missing)
     if "multi" in taken:
         multi = _ragged(taken["multi"])
-    return Outputs(missing, _dense(taken["vector"]) if "vector" in taken else None, matrix, multi)
+    return Outputs(missing, dense_rows(taken["vector"]) if "vector" in taken else None, matrix, multi)
 
 
-def _dense(column: pa.FixedSizeListArray) -> Vectors:
+def dense_rows(column: pa.FixedSizeListArray) -> Float32s:
+    """The vectors of a column of a Lance table, rows of NaN where there is none."""
     values = np.full((len(column), column.type.list_size), np.nan, np.float32)
     there = column.is_valid().to_numpy(zero_copy_only=False)
     values[there] = column.drop_null().flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
@@ -109,9 +110,7 @@ def _ragged(column: pa.ListArray) -> Ragged:
     return Ragged(offsets, (values.to_numpy(zero_copy_only=False).reshape(shape),))
 
 
-def _matrix(
-    ids: npt.NDArray[np.int32], weights: Vectors, offsets: npt.NDArray[np.int64], missing: npt.NDArray[np.bool_]
-) -> Any:
+def _matrix(ids: npt.NDArray[np.int32], weights: Float32s, offsets: Ints, missing: Bools) -> Any:
     """Weights as a sparse matrix as wide as its largest id; rows of missing texts are empty."""
     from scipy import sparse  # a fifth of a second, which only plans on tokens should pay
 
@@ -123,12 +122,12 @@ def _matrix(
     return sparse.csr_matrix(cells, shape=(len(missing), width))
 
 
-def _weights(made: Ragged, missing: npt.NDArray[np.bool_]) -> Any:
+def _weights(made: Ragged, missing: Bools) -> Any:
     ids, weights = made.values
     return _matrix(ids, weights, made.offsets, missing)
 
 
-def _without(multi: Ragged, missing: npt.NDArray[np.bool_]) -> Ragged:
+def _without(multi: Ragged, missing: Bools) -> Ragged:
     if not missing.any():
         return multi
     sizes = np.diff(multi.offsets)
@@ -137,8 +136,8 @@ def _without(multi: Ragged, missing: npt.NDArray[np.bool_]) -> Ragged:
     return Ragged(offsets, tuple(value[kept] for value in multi.values))
 
 
-def _taken(multi: Ragged, rows: npt.NDArray[np.int64]) -> Ragged:
+def _taken(multi: Ragged, rows: Ints) -> Ragged:
     sizes = np.diff(multi.offsets)[rows]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    place = np.repeat(multi.offsets[:-1][rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    place = runs(multi.offsets[:-1][rows], sizes)
     return Ragged(offsets, tuple(value[place] for value in multi.values))

@@ -7,8 +7,8 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from memlake.transforms.base.arrays import Bools, Float32s, Floats
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.embed.checkpoint import find_checkpoint, missing_extra
 from memlake.transforms.embed.run_torch import Place, batches_of, max_length_of, padded, place_of, quiet_libraries
@@ -28,11 +28,11 @@ Pair = tuple[str, str]
 class Scored:
     """The model's own scores of pairs, logits in float32, and how many pairs were longer than its longest input."""
 
-    logits: npt.NDArray[np.float32]
+    logits: Float32s
     cut: int
 
     @property
-    def normalised(self) -> npt.NDArray[np.float64]:
+    def normalised(self) -> Floats:
         """The scores through the sigmoid, 0 to 1, as FlagEmbedding documents `normalize`."""
         return 1.0 / (1.0 + np.exp(-self.logits.astype(np.float64)))
 
@@ -68,14 +68,14 @@ class Reranker:
         logits = np.zeros(len(distinct), np.float32)
         with self._lock, torch.inference_mode():
             inputs, cut = self._inputs(distinct, max_length)
-            lengths = np.array([len(one["input_ids"]) for one in inputs], np.int64)
+            lengths = np.array([len(pair["input_ids"]) for pair in inputs], np.int64)
             for rows in batches_of(lengths, self._place.tokens):
                 batch = padded(self._library.tokenizer, [inputs[row] for row in rows], self._place.device)
                 logits[rows] = self._library.model(**batch, return_dict=True).logits.view(-1).float().cpu().numpy()
         of_pair = np.array([place[pair] for pair in pairs], np.int64)
         return Scored(logits[of_pair], int(cut[of_pair].sum()))
 
-    def _inputs(self, pairs: Sequence[Pair], max_length: int) -> tuple[list[Any], npt.NDArray[np.bool_]]:
+    def _inputs(self, pairs: Sequence[Pair], max_length: int) -> tuple[list[Any], Bools]:
         """Pairs as FlagReranker cuts and joins them, and which of them it had to cut."""
         from FlagEmbedding.utils.tokenizer_compat import prepare_for_model_compat
 
@@ -92,16 +92,13 @@ class Reranker:
         special = tokenizer.num_special_tokens_to_add(pair=True)
         inputs, cut = [], np.zeros(len(pairs), np.bool_)
         for number, (question, text) in enumerate(pairs):
-            one = prepare_for_model_compat(
-                tokenizer,
-                ids[0][question],
-                ids[1][text],
-                truncation="only_second",
-                max_length=max_length,
-                padding=False,
+            both = ids[0][question], ids[1][text]
+            inputs.append(
+                prepare_for_model_compat(
+                    tokenizer, *both, truncation="only_second", max_length=max_length, padding=False
+                )
             )
-            inputs.append(one)
-            joined = len(ids[0][question]) + len(ids[1][text]) + special
+            joined = sum(map(len, both)) + special
             cut[number] = question in long[0] or text in long[1] or joined > max_length
         return inputs, cut
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.embed.checkpoint import missing_extra
 from memlake.transforms.embed.spec import Spec
@@ -100,9 +100,9 @@ class Tokens:
     cut: Mapping[int, tuple[int, int]]
 
     @property
-    def lengths(self) -> npt.NDArray[np.int64]:
+    def lengths(self) -> Ints:
         """Tokens of each text, special ones among them."""
-        return np.array([len(one["input_ids"]) for one in self.inputs], np.int64)
+        return np.array([len(text["input_ids"]) for text in self.inputs], np.int64)
 
 
 def tokens_of(tokenizer: Any, texts: Sequence[str], max_length: int) -> Tokens:
@@ -111,13 +111,13 @@ def tokens_of(tokenizer: Any, texts: Sequence[str], max_length: int) -> Tokens:
         return Tokens([], {})
     whole = tokenizer(list(texts), truncation=False, padding=False, verbose=False)
     inputs = _rows(whole, len(texts))
-    long = [place for place, one in enumerate(inputs) if len(one["input_ids"]) > max_length]
+    long = [place for place, text in enumerate(inputs) if len(text["input_ids"]) > max_length]
     cut: dict[int, tuple[int, int]] = {}
     if long:
         short = tokenizer([texts[place] for place in long], truncation=True, max_length=max_length, padding=False)
-        for place, one in zip(long, _rows(short, len(long)), strict=True):
-            cut[place] = (len(one["input_ids"]), len(inputs[place]["input_ids"]))
-            inputs[place] = one
+        for place, text in zip(long, _rows(short, len(long)), strict=True):
+            cut[place] = (len(text["input_ids"]), len(inputs[place]["input_ids"]))
+            inputs[place] = text
     return Tokens(inputs, cut)
 
 
@@ -126,7 +126,7 @@ def _rows(encoded: Any, count: int) -> list[Mapping[str, list[int]]]:
     return [{name: values[place] for name, values in columns.items()} for place in range(count)]
 
 
-def batches_of(lengths: npt.NDArray[np.int64], tokens: int) -> Iterator[npt.NDArray[np.int64]]:
+def batches_of(lengths: Ints, tokens: int) -> Iterator[Ints]:
     """Cut texts into batches, longest first so that little is padding; ties by place, so the order is one."""
     order = np.lexsort((np.arange(len(lengths)), -lengths))
     start = 0
@@ -138,5 +138,5 @@ def batches_of(lengths: npt.NDArray[np.int64], tokens: int) -> Iterator[npt.NDAr
 
 def padded(tokenizer: Any, inputs: Sequence[Mapping[str, list[int]]], device: str) -> Any:
     """One batch as tensors on the device."""
-    columns = {name: [one[name] for one in inputs] for name in inputs[0]}
+    columns = {name: [text[name] for text in inputs] for name in inputs[0]}
     return tokenizer.pad(columns, padding=True, return_tensors="pt").to(device)

@@ -5,12 +5,12 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from memlake.schemas.vectors import embedder_name
+from memlake.transforms.base.arrays import Float32s, Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.embed.checkpoint import find_checkpoint, missing_extra
-from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Vectors
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded
 from memlake.transforms.embed.run_torch import Place, batches_of, place_of, quiet_libraries
 from memlake.transforms.embed.spec import Spec
 
@@ -27,7 +27,7 @@ class SentenceEmbedder:
         # A tokeniser holds its settings in itself: two threads at once would spoil each other's.
         self._lock = Lock()
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> Float32s:
         """Vectors of shape (len(texts), dimension), float32."""
         return self.encode(texts).dense
 
@@ -44,7 +44,7 @@ class SentenceEmbedder:
                 dense[rows] = call(chosen, batch_size=len(rows), show_progress_bar=False, convert_to_numpy=True)
         return Encoded(dense, cut=cut)
 
-    def _lengths(self, texts: Sequence[str], prompt: str) -> npt.NDArray[np.int64]:
+    def _lengths(self, texts: Sequence[str], prompt: str) -> Ints:
         if not texts:
             return np.empty(0, np.int64)
         whole = self._model.tokenizer([prompt + text for text in texts], truncation=False, padding=False, verbose=False)

@@ -9,8 +9,8 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from memlake.transforms.base.arrays import Float32s
 from memlake.transforms.embed.embedder import EmbedderCard
 from memlake.transforms.text.word_tokens import TOKENIZER, WordTokens, wheel_file
 
@@ -20,18 +20,17 @@ _DIMENSION = 256
 _REVISION = 1
 # Rows summed at a time: a megabyte, whatever the length of a text.
 _BLOCK = 1024
-Vectors = npt.NDArray[np.float32]
 
 
 class StaticEmbedder:
     """Mean of static token vectors, normalised. A text without tokens gets a zero vector, which the check rejects."""
 
-    def __init__(self, tokenizer: Any, matrix: Vectors, revision: str) -> None:
+    def __init__(self, tokenizer: Any, matrix: Float32s, revision: str) -> None:
         self.card = EmbedderCard("static", "wordllama-l2_supercat-256", revision, _DIMENSION, normalised=True)
         self._tokens = WordTokens(tokenizer)
         self._matrix = matrix
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> Float32s:
         """Vectors of shape (len(texts), 256), float32, of length 1; equal texts give bit-equal rows."""
         vectors = np.zeros((len(texts), _DIMENSION), np.float32)
         rows = np.empty((_BLOCK + 1, _DIMENSION), np.float32)

@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from memlake.schemas.vectors import vectors_schema
+from memlake.transforms.base.arrays import Bools, Float32s, Ints
 from memlake.transforms.base.errors import EmbedderMismatchError
 from memlake.transforms.base.ids import content_id
 from memlake.transforms.embed.embedder import Embedder, EmbedderCard, Encoded, Ragged
@@ -113,7 +113,7 @@ def _text(value: bytes | None) -> str:
     return "none" if value is None else repr(value.decode())
 
 
-def _checked_shape(vectors: npt.NDArray[np.float32], texts: int, card: EmbedderCard) -> npt.NDArray[np.float32]:
+def _checked_shape(vectors: Float32s, texts: int, card: EmbedderCard) -> Float32s:
     if vectors.shape != (texts, card.dimension):
         raise EmbedderMismatchError(
             f"embedder={card.embedder!r} gave vectors of shape {vectors.shape} for {texts} texts: "
@@ -123,7 +123,7 @@ def _checked_shape(vectors: npt.NDArray[np.float32], texts: int, card: EmbedderC
     return vectors
 
 
-def _reasons(vectors: npt.NDArray[np.float32], blank: npt.NDArray[np.bool_]) -> dict[int, str]:
+def _reasons(vectors: Float32s, blank: Bools) -> dict[int, str]:
     """Text to why its vector must not land, for those that must not."""
     reasons = dict.fromkeys(np.flatnonzero(blank).tolist(), "blank_text")
     # One pass finds the few that may be bad: a square is not finite, or no square is above 0.
@@ -143,7 +143,7 @@ def _reasons(vectors: npt.NDArray[np.float32], blank: npt.NDArray[np.bool_]) -> 
     return reasons
 
 
-def _not_finite(ragged: Ragged | None) -> npt.NDArray[np.int64]:
+def _not_finite(ragged: Ragged | None) -> Ints:
     """Texts with NaN or infinity among their weights or vectors of tokens."""
     if ragged is None:
         return np.empty(0, np.int64)
@@ -152,9 +152,7 @@ def _not_finite(ragged: Ragged | None) -> npt.NDArray[np.int64]:
     return np.unique(np.searchsorted(ragged.offsets, bad, side="right") - 1)
 
 
-def _lists(
-    ragged: Ragged, blank: npt.NDArray[np.bool_], of_unit: npt.NDArray[np.int64], without: pa.BooleanArray
-) -> list[pa.Array]:
+def _lists(ragged: Ragged, blank: Bools, of_unit: Ints, without: pa.BooleanArray) -> list[pa.Array]:
     """The values of each unit's text as list columns, null where the unit has no vector."""
     sizes = np.zeros(len(blank), np.int64)
     sizes[~blank] = np.diff(ragged.offsets)
@@ -173,9 +171,9 @@ def _notes(
     units: pa.Table,
     made: Encoded,
     texts: list[str],
-    place: npt.NDArray[np.int64],
+    place: Ints,
     reasons: Mapping[int, str],
-    of_unit: npt.NDArray[np.int64],
+    of_unit: Ints,
     embedded: int,
 ) -> Notes:
     failed = {int(place[text]): failure for text, failure in made.failed.items()}
@@ -198,11 +196,11 @@ def _notes(
     )
 
 
-def _of_texts(of_unit: npt.NDArray[np.int64], texts: Collection[int]) -> npt.NDArray[np.int64]:
+def _of_texts(of_unit: Ints, texts: Collection[int]) -> Ints:
     """The units that have one of some texts."""
     return np.flatnonzero(np.isin(of_unit, list(texts))) if texts else np.empty(0, np.int64)
 
 
-def _ids(units: pa.Table, rows: npt.NDArray[np.int64]) -> list[str]:
+def _ids(units: pa.Table, rows: Ints) -> list[str]:
     ids: list[str] = units["unit_id"].take(pa.array(rows)).to_pylist()
     return ids

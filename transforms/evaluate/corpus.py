@@ -2,23 +2,25 @@
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from time import perf_counter
 
+import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memlake.schemas import TABLES, UNITS
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.embed.embedder import Embedder, encode
 from memlake.transforms.embed.outputs import Outputs, columns_of, outputs_of
 from memlake.transforms.embed.reranker import load_reranker
 from memlake.transforms.embed.vectors import check_card
-from memlake.transforms.evaluate.beside import check_beside, read_beside, reads_of
+from memlake.transforms.evaluate.beside import check_beside, read_tables, reads_of, representations_of
 from memlake.transforms.evaluate.groups import conversation_groups
 from memlake.transforms.evaluate.questions import labelled_questions
 from memlake.transforms.lake.storage.snapshot import Snapshot
+from memlake.transforms.llm.edge import Edge, EdgeSettings, open_edge
 from memlake.transforms.retrieve.cell import Found, run_cell
 from memlake.transforms.retrieve.store.store import UNIT_TOKENS, Store, align_vectors, open_store
 from memlake.transforms.study.cells import runnable
@@ -68,12 +70,14 @@ def search_corpus(
     run_id: str,
     questions: pa.Table,
     embedder: Embedder | None,
+    edge: EdgeSettings | None = None,
 ) -> Iterator[Searched]:
     """Run a study's cells on a corpus, conversation by conversation; what a cell found is let go before the next begins.
 
     Args:
         questions: what is asked, each question once.
         embedder: of the questions, and of the stored vectors if these are to be read; None where no plan needs one.
+        edge: the run's server, for plans that ask chat models.
 
     Raises:
         NotFoundError: a representation is not stored, not embedded or not linked, for a conversation that is asked about;
@@ -81,62 +85,49 @@ def search_corpus(
         EmbedderMismatchError: stored vectors were made by another model or revision than the embedder's.
     """
     cells = study.cells_of(corpus.name)
-    wanted = frozenset[str]().union(*(cell.plan.needs for cell in cells))
+    needs = frozenset[str]().union(*(cell.plan.needs for cell in cells))
     for cell in cells:
         for name in cell.plan.rerankers:
             load_reranker(name)  # a model that is not here is told before any work
     check_beside(snapshot, corpus.name, cells, pc.unique(questions["conversation_id"]).to_pylist())
-    vectors = question_vectors(questions, embedder, wanted)
-    most = _GROUP_UNITS_MULTI if "multi" in wanted else GROUP_UNITS
-    for group in conversation_groups(snapshot, corpus.name, _representations(cells), questions, most):
-        units = _by_conversation(_units(snapshot, corpus.name, cells, group))
+    vectors = question_vectors(questions, embedder, needs)
+    most = _GROUP_UNITS_MULTI if "multi" in needs else GROUP_UNITS
+    for group in conversation_groups(snapshot, corpus.name, representations_of(cells), questions, most):
+        tables = read_tables(snapshot, corpus.name, cells, group)
         stored = {} if embedder is None else _vectors(snapshot, study, corpus.name, cells, embedder, group)
-        beside = {
-            name: _by_conversation(table) for name, table in read_beside(snapshot, corpus.name, cells, group).items()
-        }
         for conversation in group:
             rows = np.flatnonzero(pc.equal(questions["conversation_id"], conversation).to_numpy())
             here = _Conversation(
-                units.get(conversation, UNITS.empty()),
+                {name: rows_of[conversation] for name, rows_of in tables.items()},
                 stored,
-                {name: tables.get(conversation, TABLES[name].empty()) for name, tables in beside.items()},
                 questions.take(rows),
                 None if vectors is None else vectors.take(rows),
             )
-            yield from _searched(study, corpus, cells, run_id, here)
+            yield from _searched(study, corpus, cells, run_id, here, edge)
 
 
-def question_vectors(
-    questions: pa.Table, embedder: Embedder | None, wanted: Collection[str] = ("dense",)
-) -> Outputs | None:
+def question_vectors(questions: pa.Table, embedder: Embedder | None, needs: Collection[str]) -> Outputs | None:
     """Outputs of the questions, none where the model gave a question none; None without a model.
 
     Args:
-        wanted: which outputs the plans need: 'dense', 'sparse', 'multi'.
+        needs: which outputs the plans need: 'dense', 'sparse', 'multi'.
 
     Raises:
         UsageError: the embedder does not give one of them.
     """
     if embedder is None:
         return None
-    _check_outputs(embedder, wanted)
-    return outputs_of(encode(embedder, questions["text"].to_pylist(), questions=True), wanted)
+    _check_outputs(embedder, needs)
+    return outputs_of(encode(embedder, questions["text"].to_pylist(), questions=True), needs)
 
 
 def stored_vectors(
-    snapshot: Snapshot,
-    representation: str,
-    corpus: str,
-    embedder: Embedder,
-    conversations: Sequence[str] | None = None,
-    wanted: Collection[str] = ("dense",),
-    *,
-    asked: str = "",
-) -> pa.Table:
-    """Outputs (unit_id, vector, ...) of a corpus's units, or of some conversations', that this very embedder made.
+    snapshot: Snapshot, representation: str, corpus: str, embedder: Embedder, needs: Collection[str], *, asked: str = ""
+) -> lance.LanceDataset:
+    """The Lance table that holds vectors of a corpus's units, and perhaps others', made by this very embedder.
 
     Args:
-        wanted: which outputs the plans need: 'dense', 'sparse', 'multi'.
+        needs: which outputs the plans need: 'dense', 'sparse', 'multi'.
         asked: the embedder as the user named it, for the command that errors print.
 
     Raises:
@@ -144,7 +135,7 @@ def stored_vectors(
         EmbedderMismatchError: another model or revision made them.
         UsageError: the embedder does not give one of the outputs.
     """
-    _check_outputs(embedder, wanted)
+    _check_outputs(embedder, needs)
     name = embedder.card.embedder
     command = (
         f"memlake embed --embedder {shlex.quote(asked or name)} --corpus {corpus} --representations {representation}"
@@ -153,15 +144,11 @@ def stored_vectors(
     if dataset is None:
         raise NotFoundError(f"representation={representation!r} was never embedded by embedder={name!r}", hint=command)
     check_card(dataset.schema.metadata, embedder.card, command)
-    # An expression, not a text: an id never becomes part of a filter's syntax.
-    where = pc.field("corpus") == corpus
-    if conversations is not None:
-        where &= pc.field("conversation_id").isin(list(conversations))
-    return dataset.to_table(columns=columns_of(wanted), filter=where)
+    return dataset
 
 
-def _check_outputs(embedder: Embedder, wanted: Collection[str]) -> None:
-    if missing := sorted(set(wanted) - embedder.card.outputs):
+def _check_outputs(embedder: Embedder, needs: Collection[str]) -> None:
+    if missing := sorted(set(needs) - embedder.card.outputs):
         raise UsageError(
             f"embedder={embedder.card.embedder!r} gives {', '.join(sorted(embedder.card.outputs))}, and a plan needs "
             f"{', '.join(missing)}",
@@ -169,38 +156,56 @@ def _check_outputs(embedder: Embedder, wanted: Collection[str]) -> None:
         )
 
 
+@contextmanager
+def model_of(edge: EdgeSettings | None, cell: StudyCell) -> Iterator[Edge | None]:
+    """The edge under the cell's name, so that `calls` says which cell asked; None where nothing is asked of a model."""
+    if edge is None:
+        yield None
+        return
+    held = open_edge(replace(edge, cell=cell.name))
+    try:
+        yield held
+    finally:
+        held.close()
+
+
 @dataclass(frozen=True, slots=True)
 class _Conversation:
     """What is held of a conversation: rows of its tables, what is asked, and vectors of its group by representation."""
 
-    units: pa.Table
+    tables: Mapping[str, pa.Table]
     stored: Mapping[str, pa.Table]
-    beside: Mapping[str, pa.Table]
     asked: pa.Table
     vectors: Outputs | None
 
 
 def _searched(
-    study: Study, corpus: StudyCorpus, cells: Sequence[StudyCell], run_id: str, here: _Conversation
+    study: Study,
+    corpus: StudyCorpus,
+    cells: Sequence[StudyCell],
+    run_id: str,
+    here: _Conversation,
+    edge: EdgeSettings | None,
 ) -> Iterator[Searched]:
     stores: dict[tuple[str, ...], Store] = {}
-    told: set[str] = set()
+    searched: set[str] = set()
     for cell in cells:
         if cell.representations not in stores:
-            alike = [one for one in cells if one.representations == cell.representations]
+            alike = [other for other in cells if other.representations == cell.representations]
             stores[cell.representations] = _store(alike, corpus, here)
         store = stores[cell.representations]
-        news = pa.array(sorted(set(cell.representations) - told), pa.string())
-        told.update(cell.representations)
+        news = pa.array(sorted(set(cell.representations) - searched), pa.string())
+        searched.update(cell.representations)
         tokens = store.unit_tokens if len(news) else UNIT_TOKENS.empty_table()
         start = perf_counter()
-        found = run_cell(
-            runnable(study, cell, run_id),
-            store=store,
-            questions=here.asked,
-            question_vectors=here.vectors if cell.plan.needs_vectors else None,
-            evidence=here.beside.get("evidence"),
-        )
+        with model_of(edge, cell) if cell.plan.chat_models else nullcontext() as model:
+            found = run_cell(
+                runnable(study, cell, run_id),
+                store=store,
+                questions=here.asked,
+                question_vectors=here.vectors if cell.plan.needs_vectors else None,
+                model=model,
+            )
         seconds = perf_counter() - start
         yield Searched(cell.name, found, tokens.filter(pc.is_in(tokens["representation"], value_set=news)), seconds)
 
@@ -209,34 +214,14 @@ def _store(alike: Sequence[StudyCell], corpus: StudyCorpus, here: _Conversation)
     """One store for the cells that search the same representations, with all that any of their plans needs."""
     representations = alike[0].representations
     needs = frozenset[str]().union(*(cell.plan.needs for cell in alike))
-    reads = reads_of(alike)
-    units = here.units.filter(pc.is_in(here.units["representation"], value_set=pa.array(representations)))
+    units = here.tables["units"]
+    units = units.filter(pc.is_in(units["representation"], value_set=pa.array(representations)))
     aligned = None
     if needs:
         held = [here.stored[name].select(columns_of(needs)) for name in representations]
         aligned = align_vectors(units, pa.concat_tables(held))
-    tables = {name: here.beside[name] for name in ("provenance", "turns", "links") if name in reads}
-    return open_store(units, vectors=aligned, language=corpus.language, **tables)
-
-
-def _representations(cells: Sequence[StudyCell]) -> list[str]:
-    return sorted({name for cell in cells for name in cell.representations})
-
-
-def _units(snapshot: Snapshot, corpus: str, cells: Sequence[StudyCell], group: Sequence[str]) -> pa.Table:
-    where = (
-        (pc.field("corpus") == corpus)
-        & pc.field("representation").isin(_representations(cells))
-        & pc.field("conversation_id").isin(list(group))
-    )
-    return snapshot.read("units", where=where)
-
-
-def _by_conversation(rows: pa.Table) -> dict[str, pa.Table]:
-    return {
-        name: rows.filter(pc.equal(rows["conversation_id"], name))
-        for name in pc.unique(rows["conversation_id"]).to_pylist()
-    }
+    beside = {name: here.tables[name] for name in reads_of(alike)}
+    return open_store(units, vectors=aligned, language=corpus.language, **beside)
 
 
 def _vectors(
@@ -248,11 +233,15 @@ def _vectors(
     group: Sequence[str],
 ) -> dict[str, pa.Table]:
     """Vectors of a group's units by representation, of those that a plan needs them for."""
-    wanted: dict[str, set[str]] = {}
+    needs: dict[str, set[str]] = {}
     for cell in cells:
         for name in cell.representations if cell.plan.needs_vectors else ():
-            wanted.setdefault(name, set()).update(cell.plan.needs)
+            needs.setdefault(name, set()).update(cell.plan.needs)
+    # An expression, not a text: an id never becomes part of a filter's syntax.
+    where = (pc.field("corpus") == corpus) & pc.field("conversation_id").isin(list(group))
     return {
-        name: stored_vectors(snapshot, name, corpus, embedder, group, wanted[name], asked=study.embedder)
-        for name in sorted(wanted)
+        name: stored_vectors(snapshot, name, corpus, embedder, needs[name], asked=study.embedder).to_table(
+            columns=columns_of(needs[name]), filter=where
+        )
+        for name in sorted(needs)
     }

@@ -41,13 +41,15 @@ def price_answers(
     Args:
         stored: whether every representation is stored for every conversation that is asked about.
     """
+    if any(cell.plan.chat_models for cell in study.cells):
+        return [{"what": "answers and verdicts", "state": "not known yet", "note": _PLANS_ASK}]
     cells = [cell for cell in study.cells if (reader := study.reader_of(cell)) and reader.asks_model]
     judges = [judge for judge in study.judges if judge.asks_model]
     if not cells and not (judges and any(cell.reader for cell in study.cells)):
         return []
     if not stored or (study.needs_vectors and served_models(study.embedder)):
         return [{"what": "answers and verdicts", "state": "not known yet", "note": _UNKNOWN}]
-    return [row for one in asked for row in _corpus(lake, base, study, one, models)]
+    return [row for of_corpus in asked for row in _corpus(lake, base, study, of_corpus, models)]
 
 
 def _corpus(
@@ -105,6 +107,7 @@ def _with_stand_ins(answers: pa.Table, labels: pa.Table) -> pa.Table:
     return answers
 
 
+_PLANS_ASK = "a step of a plan asks a model, so what a reader is shown is known when the study is run, and not before."
 _UNKNOWN = (
     "what a reader is shown is known once every representation is stored and embedded; then `study plan` counts it."
 )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,14 +13,20 @@ from memlake.schemas import QUESTIONS
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.embed.catalogue import opened, served_models
 from memlake.transforms.embed.embedder import Embedder
+from memlake.transforms.embed.outputs import Outputs
 from memlake.transforms.evaluate.corpus import question_vectors, stored_vectors
+from memlake.transforms.evaluate.stored_units import StoredUnits
 from memlake.transforms.lake.storage.lake import Lake, open_lake
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.llm.driver import ModelSettings, open_models
 from memlake.transforms.retrieve.cell import Cell, run_cell
 from memlake.transforms.retrieve.plan import PLANS, Plan, find_plan
 from memlake.transforms.retrieve.steps.search import Cutoffs
-from memlake.transforms.retrieve.store.store import align_vectors, open_store
+
+# Units that each seed of a plan names at first: enough for most questions.
+_LEADERS = 256
+# How far rounding to float32 may move a score, of its size.
+_ROUNDING = 2.0**-20
 
 
 @dataclass(frozen=True)
@@ -74,32 +81,44 @@ def search(settings: SearchSettings) -> Hits:
         )
     lake = open_lake(settings.lake)
     snapshot = lake.snapshot(settings.at)
-    units = _units(snapshot, settings)
-    question = _question(settings, units)
-    cell = Cell("search", "search", plan, "chars4", Cutoffs(k=(settings.k,)), depth=settings.k)
-    # One store ranks units of all conversations together: here nobody has said which conversation is asked about.
-    whole = units.set_column(
-        1, units.schema.field("conversation_id"), question["conversation_id"].take(pa.array([0] * units.num_rows))
-    )
+    question = _question(settings)
     with _embedder(settings, lake, plan) as embedder:
-        vectors = question_vectors(question, embedder, plan.needs)
-        aligned = None
-        if embedder is not None:
-            where = (snapshot, settings.representation, settings.corpus)
-            aligned = align_vectors(whole, stored_vectors(*where, embedder, wanted=plan.needs, asked=settings.embedder))
-    found = run_cell(cell, store=open_store(whole, vectors=aligned), questions=question, question_vectors=vectors)
-    ranked = found.retrievals.select(["rank", "score", "dense", "lexical", "unit_id"]).to_pylist()[: settings.k]
-    by_id = {row["unit_id"]: row for row in units.to_pylist()}
-    rows = [
-        {
-            **row,
-            "conversation_id": by_id[row["unit_id"]]["conversation_id"],
-            "show_text": by_id[row["unit_id"]]["show_text"],
-        }
-        for row in ranked
-    ]
+        outputs = question_vectors(question, embedder, plan.needs)
+        units = _units(snapshot, settings, plan, embedder)
+        retrievals, shown = _best(units, plan, question, outputs, settings.k)
+    by_id = {row["unit_id"]: row for row in shown.select(["unit_id", "conversation_id", "show_text"]).to_pylist()}
+    ranked = retrievals.select(["rank", "score", "dense", "lexical", "unit_id"]).to_pylist()
     there = 1 if settings.conversation else _conversations(snapshot, settings.corpus)
-    return Hits(rows, there, there - pc.count_distinct(units["conversation_id"]).as_py())
+    without_units = there - pc.count_distinct(units.keys["conversation_id"]).as_py()
+    return Hits([{**row, **by_id[row["unit_id"]]} for row in ranked], there, without_units)
+
+
+def _best(
+    units: StoredUnits, plan: Plan, question: pa.Table, outputs: Outputs | None, k: int
+) -> tuple[pa.Table, pa.Table]:
+    """The k best units by a plan, as rows of retrievals, and rows of the units among them.
+
+    Where the plan adds up, no more than the leaders of each seed are ranked: no unit beyond them reaches the k-th if that
+    is better than a unit that has of every seed the most that is left. Else there are more leaders, in the end all units.
+    """
+    cell = Cell("search", "search", plan, "chars4", Cutoffs(k=(k,)), depth=k)
+    first = units.first
+    leading = max(_LEADERS, 4 * k) if plan.adds_up else len(first)
+    while True:
+        bound, chosen, tied = np.inf, first, False
+        if leading < len(first):
+            text = question["text"][0].as_py()
+            leaders = [seed.leaders(units.stock, text, outputs, leading) for seed in plan.seeds]
+            bound = plan.fused({seed.part: by.part for seed, by in zip(plan.seeds, leaders, strict=True)})[0, 1]
+            # What all other units tie with goes by unit_id.
+            tied = all(by.whole for by in leaders)
+            chosen = np.concatenate([first[:k], *(by.units for by in leaders)])
+        store, shown = units.store(chosen)
+        found = run_cell(cell, store=store, questions=question, question_vectors=outputs).retrievals.slice(0, k)
+        last = found["score"][-1].as_py() if found.num_rows == k else -np.inf
+        if leading >= len(first) or tied or last > bound + _ROUNDING * max(abs(bound), 1.0):
+            return found, shown
+        leading *= 8
 
 
 @contextmanager
@@ -121,27 +140,31 @@ def _conversations(snapshot: Snapshot, corpus: str) -> int:
     return snapshot.read("conversations", columns=["conversation_id"], where=pc.field("corpus") == corpus).num_rows
 
 
-def _units(snapshot: Snapshot, settings: SearchSettings) -> pa.Table:
-    where = (pc.field("corpus") == settings.corpus) & (pc.field("representation") == settings.representation)
+def _units(snapshot: Snapshot, settings: SearchSettings, plan: Plan, embedder: Embedder | None) -> StoredUnits:
+    where = pc.field("corpus") == settings.corpus
     if settings.conversation:
         where &= pc.field("conversation_id") == settings.conversation
-    units = snapshot.read("units", where=where)
-    if not units.num_rows:
+    of = (snapshot, settings.representation)
+    units = StoredUnits(*of, where)
+    if not units.keys.num_rows:
         conversation = f" conversation={settings.conversation!r}" if settings.conversation else ""
         raise NotFoundError(
             f"corpus={settings.corpus!r}{conversation} has no units of representation={settings.representation!r} "
             f"in snapshot={snapshot.snapshot_id}",
             hint="memlake sql 'select corpus, representation, count(*) as units from units group by all'",
         )
-    return units
+    if embedder is None:
+        return units
+    vectors = stored_vectors(*of, settings.corpus, embedder, plan.needs, asked=settings.embedder)
+    return StoredUnits(*of, where, vectors, plan.needs)
 
 
-def _question(settings: SearchSettings, units: pa.Table) -> pa.Table:
+def _question(settings: SearchSettings) -> pa.Table:
     return QUESTIONS.rows(
         [
             {
                 "corpus": settings.corpus,
-                "conversation_id": units["conversation_id"][0].as_py(),
+                "conversation_id": "",
                 "question_id": "search",
                 "label_set": "",
                 "position": 0,

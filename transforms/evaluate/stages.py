@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -16,14 +16,14 @@ from memlake.transforms.answer.answering import answer_contexts
 from memlake.transforms.answer.judging import judge_answers
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.embed.catalogue import opened
-from memlake.transforms.evaluate.corpus import questions_of, search_corpus
+from memlake.transforms.evaluate.corpus import model_of, questions_of, search_corpus
 from memlake.transforms.evaluate.questions import each_once
 from memlake.transforms.lake.commit.publish import forgotten_of
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.files import StagedFile, Stager
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.snapshot import Snapshot
-from memlake.transforms.llm.edge import Edge, EdgeSettings, open_edge
+from memlake.transforms.llm.edge import Edge, EdgeSettings
 from memlake.transforms.retrieve.store.store import UNIT_TOKENS
 from memlake.transforms.score.costs import costs_of
 from memlake.transforms.score.scores import evaluate
@@ -135,7 +135,7 @@ def search_study(
             )
             stager.write(TABLES["cells"], rows)
             for searched in search_corpus(
-                snapshot, study, corpus_questions.corpus, run_id, corpus_questions.questions, embedder
+                snapshot, study, corpus_questions.corpus, run_id, corpus_questions.questions, embedder, edge
             ):
                 tokens.append(searched.unit_tokens)
                 stager.write(TABLES["retrievals"], searched.found.retrievals)
@@ -157,7 +157,7 @@ def answer_study(lake: Lake, study: Study, brought: Brought, edge: EdgeSettings 
             reader = study.reader_of(cell)
             if reader is None:
                 continue
-            with _model(edge, cell) as model:
+            with model_of(edge, cell) as model:
                 for contexts in _contexts(lake, study, brought.files, corpus, cell):
                     answering = answer_contexts(reader, contexts, questions, model, language=corpus.language)
                     answers = _run(answering, model)
@@ -209,19 +209,6 @@ def score_study(lake: Lake, snapshot: Snapshot, study: Study, run_id: str, broug
     stager.write(TABLES["statistics"], statistics_of(made.scores, judgements, study, run_id=run_id))
     stager.write(TABLES["statistics"], costs)
     return Scored(tuple(stager.close()[0]), excluded, made.signatures, empty)
-
-
-@contextmanager
-def _model(edge: EdgeSettings | None, cell: StudyCell) -> Iterator[Edge | None]:
-    """The edge under the cell's name, so that `calls` says which cell asked; None where nothing is asked of a model."""
-    if edge is None:
-        yield None
-        return
-    held = open_edge(replace(edge, cell=cell.name))
-    try:
-        yield held
-    finally:
-        held.close()
 
 
 def _run(work: Coroutine[Any, Any, Result], model: Edge | None) -> Result:

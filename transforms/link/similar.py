@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from memlake.schemas import LINKS
+from memlake.transforms.base.arrays import Bools, Float32s, Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.base.ids import check_name, content_id
-from memlake.transforms.retrieve.indexes.best import Whole
-from memlake.transforms.retrieve.indexes.topk import Vectors, top_pairs
+from memlake.transforms.retrieve.indexes.topk import top_pairs
 
 # Raised only when the same units and vectors come to other links.
 REVISION = 1
@@ -82,13 +81,13 @@ class Edges:
         by_word: whether only a shared word made up for the cosine.
     """
 
-    source: Whole
-    target: Whole
-    weight: npt.NDArray[np.float32]
-    by_word: npt.NDArray[np.bool_]
+    source: Ints
+    target: Ints
+    weight: Float32s
+    by_word: Bools
 
 
-def similar_units(vectors: Vectors, texts: Sequence[str], settings: LinkSettings) -> Edges:
+def similar_units(vectors: Float32s, texts: Sequence[str], settings: LinkSettings) -> Edges:
     """The links that leave each unit of a conversation.
 
     Args:
@@ -144,9 +143,9 @@ def texts_of(units: pa.Table) -> list[str]:
     ]
 
 
-def _rank_among(kept: npt.NDArray[np.bool_], question: Whole) -> Whole:
+def _rank_among(kept: Bools, question: Ints) -> Ints:
     """How many kept pairs of the same question stand before each pair; pairs stand by question."""
-    before: Whole = np.cumsum(kept) - kept
+    before: Ints = np.cumsum(kept) - kept
     starts = np.searchsorted(question, question)
     return before - before[starts]
 

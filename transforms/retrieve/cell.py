@@ -1,26 +1,29 @@
 """One cell on one conversation: its questions against its units, to ranked lists and contexts."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from memlake.schemas import CONTEXTS, RETRIEVALS
+from memlake.schemas.retrievals import PART_COLUMNS
+from memlake.transforms.base.arrays import Float32s, Floats, runs
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.embed.outputs import Outputs, Vectors, as_outputs
+from memlake.transforms.embed.outputs import Outputs, as_outputs
 from memlake.transforms.retrieve.context import Leading, context_rows
 from memlake.transforms.retrieve.contexts.shown import width
-from memlake.transforms.retrieve.contexts.view import View
 from memlake.transforms.retrieve.plan import Plan
 from memlake.transforms.retrieve.steps.search import CutoffKind, Cutoffs, Search
 from memlake.transforms.retrieve.store.store import Store
 
+if TYPE_CHECKING:
+    from memlake.transforms.llm.edge import Edge
+
 # Questions x units held as float64 at one time, about 32 MB a matrix: peak memory does not grow with a conversation.
 _BLOCK = 4_000_000
-# What seed steps may have given, as columns of retrievals.
-_PARTS = ("dense", "lexical", "sparse", "multi")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class Found:
 
     retrievals: pa.Table
     contexts: pa.Table
-    reached: npt.NDArray[np.float64]
+    reached: Floats
     rerank_cut: int = 0
 
 
@@ -61,8 +64,8 @@ def run_cell(
     *,
     store: Store,
     questions: pa.Table,
-    question_vectors: Vectors | Outputs | None = None,
-    evidence: pa.Table | None = None,
+    question_vectors: Float32s | Outputs | None = None,
+    model: "Edge | None" = None,
 ) -> Found:
     """Ranked lists and contexts of one conversation's questions.
 
@@ -75,20 +78,20 @@ def run_cell(
         questions: rows of the questions schema, distinct by question_id, of the store's conversation.
         question_vectors: outputs of the questions, aligned with them; or vectors alone, shape (questions, dimension),
             rows of NaN where there is none.
-        evidence: rows of the evidence schema, for a plan that looks for gold turns; those of other questions do no harm.
+        model: the model edge, for a plan with a step that asks one.
 
     Raises:
-        UsageError: a question comes twice, belongs to another conversation, or vectors or tables are missing.
+        UsageError: a question comes twice, belongs to another conversation, or vectors, tables or a model are missing.
         NotFoundError: the tokeniser does not exist, or is not here.
     """
     outputs = as_outputs(question_vectors)
     _check(store, questions, outputs)
-    # Whose words each question is searched by: its own, or those of the one whose context it is shown.
-    of = np.arange(questions.num_rows) if cell.plan.swap is None else cell.plan.swap.partners(questions)
-    size = max(1, _BLOCK // max(width(store, View(only_new=cell.plan.only_new)), 1))
+    # Its own words, or those of the question whose context it is shown.
+    partners = cell.plan.partners(questions)
+    size = max(1, _BLOCK // max(width(store, cell.plan.view), 1))
     found = []
     for start in range(0, questions.num_rows, size):
-        rows = of[start : start + size]
+        rows = partners[start : start + size]
         asked = questions.take(pa.array(rows))
         search = Search(
             store,
@@ -97,7 +100,7 @@ def run_cell(
             outputs.take(rows) if outputs is not None else None,
             cell.tokeniser,
             cell.cutoffs,
-            evidence,
+            model,
             alone=questions.num_rows == 1,
         )
         found.append(_found(cell, questions.slice(start, size), cell.plan.run(search)))
@@ -129,7 +132,7 @@ def _retrieval_rows(cell: Cell, asked: pa.Table, search: Search, leading: list[L
     longest = np.max([context.units for context in leading], axis=0) if leading else 0
     kept = np.minimum(np.maximum(longest, cell.depth), search.listed)
     question = np.repeat(np.arange(len(search.texts)), kept)
-    rank = np.arange(kept.sum()) - np.repeat(np.cumsum(kept) - kept, kept)
+    rank = runs(0, kept)
     unit = search.order[question, rank]
     units = search.store.units.select(["representation", "unit_id"]).take(unit)
     rows = asked.select(["corpus", "conversation_id", "question_id"]).take(question)
@@ -144,12 +147,24 @@ def _retrieval_rows(cell: Cell, asked: pa.Table, search: Search, leading: list[L
         "unit_id": units["unit_id"],
         "score": pa.array(search.score[question, unit].astype(np.float32)),
     }
-    for name, part in (*((name, search.parts.get(name)) for name in _PARTS), ("rerank", search.rerank)):
-        column = pa.nulls(len(unit), pa.float32())
-        if part is not None:
-            column = pa.array(part[question, unit].astype(np.float32), from_pandas=True)
-        columns[name] = column
+    parts = {name: search.parts[name].values[question, unit].astype(np.float32) for name in cell.plan.parts}
+    for name in PART_COLUMNS:
+        columns[name] = (
+            pa.array(parts.pop(name), from_pandas=True) if name in parts else pa.nulls(len(unit), pa.float32())
+        )
+    columns["parts"] = _part_maps(parts, len(unit))
     return pa.table(columns, schema=RETRIEVALS.schema)
+
+
+def _part_maps(parts: Mapping[str, Float32s], rows: int) -> pa.Array:
+    """Parts that have no column of their own as a map a row, null where there are none."""
+    kind = RETRIEVALS.schema.field("parts").type
+    if not parts:
+        return pa.nulls(rows, kind)
+    offsets = pa.array(np.arange(rows + 1) * len(parts), pa.int32())
+    names = pa.array(list(parts), pa.string()).take(pa.array(np.tile(np.arange(len(parts)), rows)))
+    values = pa.array(np.stack(list(parts.values()), axis=1).reshape(-1), from_pandas=True)
+    return pa.MapArray.from_arrays(offsets, names, values).cast(kind)
 
 
 def _check(store: Store, questions: pa.Table, vectors: Outputs | None) -> None:

@@ -4,19 +4,17 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from memlake.schemas import CONTEXTS
 from memlake.schemas.table import STRINGS
+from memlake.transforms.base.arrays import Ints, runs
 from memlake.transforms.retrieve.steps.search import CutoffKind, Search
 from memlake.transforms.retrieve.store.store import Coded
 
 # Joined texts a piece of a column may hold: Arrow's string offsets end at 2 GiB.
 _MAX_BYTES = 2**29
-
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +23,7 @@ class Leading:
 
     kind: CutoffKind
     cutoff: int
-    units: Numbers
+    units: Ints
 
 
 def context_rows(
@@ -74,7 +72,7 @@ def context_rows(
     return pa.table(columns, schema=CONTEXTS.schema)
 
 
-def joined_texts(texts: pa.Array | pa.ChunkedArray, offsets: Numbers, pieces: Numbers) -> pa.ChunkedArray:
+def joined_texts(texts: pa.Array | pa.ChunkedArray, offsets: Ints, pieces: Ints) -> pa.ChunkedArray:
     """The texts of each context's pieces, pieces[offsets[q]:offsets[q + 1]], one line break between."""
     size = np.concatenate([[0], np.cumsum(pc.binary_length(texts).to_numpy().astype(np.int64)[pieces] + 1)])
     rows = np.diff(size[offsets])
@@ -91,11 +89,11 @@ def joined_texts(texts: pa.Array | pa.ChunkedArray, offsets: Numbers, pieces: Nu
     return pa.chunked_array(joined, pa.string())
 
 
-def tokens_shown(coded: Coded, offsets: Numbers, pieces: Numbers) -> pa.ListArray:
+def tokens_shown(coded: Coded, offsets: Ints, pieces: Ints) -> pa.ListArray:
     """Distinct content tokens of each context in code point order: the union of its pieces' own."""
     count = np.diff(coded.offsets)[pieces]
     question = np.repeat(np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), count)
-    place = np.arange(count.sum()) + np.repeat(coded.offsets[pieces] - np.cumsum(count) + count, count)
+    place = runs(coded.offsets[pieces], count)
     seen = np.zeros((len(offsets) - 1, len(coded.vocabulary)), np.bool_)
     seen[question, coded.numbers[place]] = True
     tokens = coded.vocabulary.take(pa.array(np.nonzero(seen)[1]))

@@ -1,48 +1,59 @@
 """A plan: an ordered list of steps, given as data, so that retrieval systems differ by tables and not by code."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from difflib import get_close_matches
+from typing import Annotated, Any, Union, get_args
 
-from memlake.transforms.base.errors import NotFoundError, UsageError
+import numpy as np
+import pyarrow as pa
+from pydantic import Field, ValidationError
+
+from memlake.transforms.base.arrays import Floats, Ints
+from memlake.transforms.base.errors import NotFoundError, Problem, UsageError
+from memlake.transforms.base.fields import problem_of
 from memlake.transforms.embed.reranker import check_reranker
+from memlake.transforms.retrieve.contexts.view import View
 from memlake.transforms.retrieve.steps.expand import Expand
 from memlake.transforms.retrieve.steps.filter import Filter
-from memlake.transforms.retrieve.steps.fuse import SCALED, FuseRrf, FuseWeighted
+from memlake.transforms.retrieve.steps.fuse import Fuse, FuseRrf, FuseWeighted
 from memlake.transforms.retrieve.steps.pack import Pack
 from memlake.transforms.retrieve.steps.rank import Rank
 from memlake.transforms.retrieve.steps.rerank import Rerank
-from memlake.transforms.retrieve.steps.search import Search, Step
+from memlake.transforms.retrieve.steps.search import Part, Search
 from memlake.transforms.retrieve.steps.seed import SeedDense, SeedLexical
 from memlake.transforms.retrieve.steps.seed_plain import SeedGold, SeedRandom, SeedTime
 from memlake.transforms.retrieve.steps.seed_tokens import SeedMulti, SeedSparse
-from memlake.transforms.retrieve.steps.settings import checked_settings, settings_of
 from memlake.transforms.retrieve.steps.show import Merge, Project, Show
+from memlake.transforms.retrieve.steps.step import Seed, Step
 from memlake.transforms.retrieve.steps.swap import Swap
 
-StepTable = Mapping[str, Any]
-
-STEPS: dict[str, type[Any]] = {
-    "seed_dense": SeedDense,
-    "seed_lexical": SeedLexical,
-    "seed_sparse": SeedSparse,
-    "seed_multi": SeedMulti,
-    "seed_random": SeedRandom,
-    "seed_gold": SeedGold,
-    "seed_time": SeedTime,
-    "fuse_weighted": FuseWeighted,
-    "fuse_rrf": FuseRrf,
-    "filter": Filter,
-    "rank": Rank,
-    "expand": Expand,
-    "rerank": Rerank,
-    "show": Show,
-    "merge": Merge,
-    "project": Project,
-    "swap": Swap,
-    "pack": Pack,
+# Every step there is, by the name that its `step` field has.
+STEPS: dict[str, type[Step]] = {
+    get_args(step.model_fields["step"].annotation)[0]: step
+    for step in (
+        SeedDense,
+        SeedLexical,
+        SeedSparse,
+        SeedMulti,
+        SeedRandom,
+        SeedGold,
+        SeedTime,
+        FuseWeighted,
+        FuseRrf,
+        Filter,
+        Rank,
+        Expand,
+        Rerank,
+        Show,
+        Merge,
+        Project,
+        Swap,
+        Pack,
+    )
 }
-_NAMES = {step: name for name, step in STEPS.items()}
+# A step of any kind, for a JSON schema: see pydantic's TypeAdapter.
+AnyStep: Any = Annotated[Union[tuple(STEPS.values())], Field(discriminator="step")]  # noqa: UP007 - made of a table
 _STAGES = ("seed", "fuse", "filter", "rank", "expand", "rerank", "show", "swap", "pack")
 # Stages of which a plan has one step or none.
 _AT_MOST_ONE = ("filter", "expand", "rerank", "show", "swap")
@@ -83,7 +94,7 @@ class Plan:
     @property
     def needs(self) -> frozenset[str]:
         """The outputs of an embedder that units and questions must have for it: 'dense', 'sparse', 'multi'."""
-        return frozenset(step.output for step in self.steps if isinstance(step, SeedDense | SeedSparse | SeedMulti))
+        return frozenset[str]().union(*(step.outputs for step in self.steps))
 
     @property
     def needs_vectors(self) -> bool:
@@ -91,35 +102,51 @@ class Plan:
         return bool(self.needs)
 
     @property
-    def rerankers(self) -> tuple[str, ...]:
-        """The rerankers that it asks."""
-        return tuple(step.model for step in self.steps if isinstance(step, Rerank))
-
-    @property
     def reads(self) -> frozenset[str]:
-        """The tables that it reads beside units: 'provenance', 'turns', 'links', 'evidence'."""
+        """The tables that it reads beside units."""
         return frozenset[str]().union(*(step.reads for step in self.steps))
 
     @property
-    def label_sets(self) -> tuple[str, ...]:
-        """Whose gold turns it looks for."""
-        return tuple(step.label_set for step in self.steps if isinstance(step, SeedGold))
+    def rerankers(self) -> tuple[str, ...]:
+        """The rerankers that it asks."""
+        return tuple(model for step in self.steps for model in step.rerankers)
 
     @property
-    def expand(self) -> Expand | None:
-        """The step that follows links."""
-        return next((step for step in self.steps if isinstance(step, Expand)), None)
+    def chat_models(self) -> tuple[str, ...]:
+        """The models that it asks through the model edge."""
+        return tuple(model for step in self.steps for model in step.chat_models)
 
     @property
-    def swap(self) -> Swap | None:
-        """The step that shows each question another one's context."""
-        return next((step for step in self.steps if isinstance(step, Swap)), None)
+    def parts(self) -> tuple[str, ...]:
+        """The parts of a score that its steps add."""
+        return tuple(step.part for step in self.steps if step.part)
 
     @property
-    def only_new(self) -> Literal["", "spans", "turns"]:
-        """Whether a unit shows only what no better one has shown; see `View`."""
-        kinds = {type(step) for step in self.steps}
-        return "spans" if Merge in kinds else "turns" if Project in kinds else ""
+    def view(self) -> View:
+        """What of a unit contexts show."""
+        return next((step.view for step in self.steps if step.view is not None), View())
+
+    @property
+    def seeds(self) -> tuple[Seed, ...]:
+        """The steps that score units."""
+        return tuple(step for step in self.steps if isinstance(step, Seed))
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether its best units are among those that its seeds lead with; see Step."""
+        return all(step.adds_up for step in self.steps)
+
+    def fused(self, parts: Mapping[str, Part]) -> Floats:
+        """What units rank by, from the parts of its seeds."""
+        fuse = next((step for step in self.steps if isinstance(step, Fuse)), None)
+        return fuse.fused(parts) if fuse else next(iter(parts.values())).whole()
+
+    def partners(self, questions: pa.Table) -> Ints:
+        """By whose words each question is searched, as rows of `questions`."""
+        rows = np.arange(questions.num_rows)
+        for step in self.steps:
+            rows = rows[step.partners(questions)]
+        return rows
 
     def with_reranker(self, model: str) -> "Plan":
         """The plan with this model in its rerank step; 'none' takes the step out.
@@ -127,15 +154,14 @@ class Plan:
         Raises:
             NotFoundError: there is no such reranker.
         """
-        if model == "none":
-            return replace(self, steps=tuple(step for step in self.steps if not isinstance(step, Rerank)))
-        check_reranker(model)
-        steps = (replace(step, model=model) if isinstance(step, Rerank) else step for step in self.steps)
-        return replace(self, steps=tuple(steps))
+        if model != "none":
+            check_reranker(model)
+        changed = (step.with_reranker(model) for step in self.steps)
+        return replace(self, steps=tuple(step for step in changed if step is not None))
 
     def tables(self) -> list[dict[str, Any]]:
-        """The plan as data, every default filled in; a setting that is left out by default stays out."""
-        return [{"step": _NAMES[type(step)], **settings_of(step)} for step in self.steps]
+        """The plan as data, every default filled in; a setting that came later stays out while it has its default."""
+        return [step.model_dump(mode="json") for step in self.steps]
 
     def run(self, search: Search) -> Search:
         """The search with every step done."""
@@ -158,77 +184,80 @@ def find_plan(name: str) -> Plan:
     return parse_plan(name, PLANS[name])
 
 
-def parse_plan(name: str, tables: Sequence[StepTable]) -> Plan:
+def parse_plan(name: str, tables: Sequence[Any]) -> Plan:
     """Steps from their tables, each {step = NAME, setting = value, ...}.
 
     Raises:
-        UsageError: a step, a setting or a value is not allowed, or the steps do not follow each other.
-        NotFoundError: a step has an unknown name.
+        UsageError: steps, settings or values are not allowed, or the steps do not follow each other; all that is wrong,
+            and as `problems` with the place in {steps = [...]} of each.
+        NotFoundError: and nothing is wrong but names that there are not.
     """
-    steps = tuple(_parse_step(f"plan={name!r} step {place}", table) for place, table in enumerate(tables, 1))
-    _check_order(name, steps)
-    return Plan(name, steps)
+    steps: list[Step] = []
+    problems: list[Problem] = []
+    for place, table in enumerate(tables):
+        try:
+            steps.append(_parse_step(table))
+        except UsageError as error:
+            problems += [replace(problem, path=("steps", place, *problem.path)) for problem in error.problems]
+    plan = Plan(name, tuple(steps))
+    if not problems and (wrong := _wrong_order(plan)):
+        problems = [Problem(("steps",), wrong)]
+    if problems:
+        kind = NotFoundError if all(problem.code == "not_found" for problem in problems) else UsageError
+        raise kind("\n".join(_line(name, problem) for problem in problems), hint=_HINT, problems=problems)
+    return plan
 
 
-def _parse_step(where: str, table: StepTable) -> Step:
+def _line(name: str, problem: Problem) -> str:
+    places = [place + 1 for place in problem.path if isinstance(place, int)]
+    return f"plan={name!r}{f' step {places[0]}' if places else ''}: {problem.message}"
+
+
+def _parse_step(table: Any) -> Step:
+    """A step from its table.
+
+    Raises:
+        UsageError: with the problems that it has, paths of which begin at the step.
+    """
     if not isinstance(table, Mapping) or "step" not in table:
-        raise UsageError(f"{where} is {table!r}: a table with the key 'step' is allowed", hint=_HINT)
-    if table["step"] not in STEPS:
-        raise NotFoundError(
-            f"{where}: step={table['step']!r} does not exist: allowed are {', '.join(sorted(STEPS))}", hint=_HINT
-        )
-    kind = STEPS[table["step"]]
-    given = checked_settings(where, kind, {key: value for key, value in table.items() if key != "step"}, _HINT)
-    step: Step = kind(**given)
-    if isinstance(step, Rerank):
-        check_reranker(step.model)
-    return step
+        problems = [Problem((), f"{table!r} is no step: a table with the key 'step' is allowed")]
+    elif table["step"] not in STEPS:
+        near = get_close_matches(str(table["step"]), STEPS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        words = f"step={table['step']!r} does not exist: allowed are {', '.join(sorted(STEPS))}{hint}"
+        problems = [Problem(("step",), words, "not_found")]
+    else:
+        kind = STEPS[table["step"]]
+        try:
+            return kind.model_validate(table)
+        except ValidationError as error:
+            settings = kind.model_fields.keys() - {"step"}
+            problems = [problem_of(wrong, settings) for wrong in error.errors(include_url=False)]
+    raise UsageError("a step is not allowed", problems=problems)
 
 
-def _check_order(name: str, steps: Sequence[Step]) -> None:
-    stages: list[str] = [step.stage for step in steps]
-    seeds = [_NAMES[type(step)] for step in steps if step.stage == "seed"]
-    problem = ""
+def _wrong_order(plan: Plan) -> str:
+    """Why the steps do not follow each other; '' where they do."""
+    stages: list[str] = [step.stage for step in plan.steps]
+    seeds = plan.seeds
+    parts = [seed.part for seed in seeds]
+    wrong = ""
     if stages != sorted(stages, key=_STAGES.index):
-        problem = f"steps stand in the order {', '.join(stages)}"
-    elif not seeds or len(set(seeds)) < len(seeds):
-        problem = f"seeds are {', '.join(seeds) or 'none'}"
+        wrong = f"steps stand in the order {', '.join(stages)}"
+    elif not seeds or len(set(parts)) < len(parts):
+        wrong = f"seeds are {', '.join(seed.step for seed in seeds) or 'none'}"
     elif stages.count("rank") != 1 or stages.count("pack") != 1:
-        problem = f"it has rank steps={stages.count('rank')} and pack steps={stages.count('pack')}"
+        wrong = f"it has rank steps={stages.count('rank')} and pack steps={stages.count('pack')}"
     elif repeated := [stage for stage in _AT_MOST_ONE if stages.count(stage) > 1]:
-        problem = f"it has {repeated[0]} steps={stages.count(repeated[0])}"
+        wrong = f"it has {repeated[0]} steps={stages.count(repeated[0])}"
     elif stages.count("fuse") != int(len(seeds) > 1):
-        problem = f"it has seeds={len(seeds)} and fuse steps={stages.count('fuse')}"
-    elif any(step == Filter() for step in steps):
-        problem = "its filter has no setting and keeps everything"
-    if problem:
-        raise UsageError(
-            f"plan={name!r}: {problem}; allowed are one or more different seeds, one fuse if there are several seeds, "
-            "at most one filter, one rank, at most one each of expand, rerank, show (or merge, or project) and swap, one "
-            "pack, in this order",
-            hint=_HINT,
+        wrong = f"it has seeds={len(seeds)} and fuse steps={stages.count('fuse')}"
+    if wrong:
+        return (
+            f"{wrong}; allowed are one or more different seeds, one fuse if there are several seeds, at most one filter, "
+            "one rank, at most one each of expand, rerank, show (or merge, or project) and swap, one pack, in this order"
         )
-    for step in steps:
-        if isinstance(step, FuseWeighted):
-            _check_weights(name, step, {seed.removeprefix("seed_") for seed in seeds})
-
-
-def _check_weights(name: str, step: FuseWeighted, seeds: Collection[str]) -> None:
-    """Refuse a seed without a weight, and a weight without its seed: either would go without a word."""
-    if other := sorted(set(seeds) - set(SCALED)):
-        raise UsageError(
-            f"plan={name!r}: fuse_weighted has no weight for seed_{other[0]}: it weighs {', '.join(SCALED)}",
-            hint="fuse_rrf adds ranks of any seeds",
-        )
-    for part in SCALED:
-        weight = getattr(step, part)
-        if part in seeds and weight is None:
-            raise UsageError(
-                f"plan={name!r}: fuse_weighted gives seed_{part} no weight", hint=f"add {part} = 0.3 to it"
-            )
-        optional = part not in ("dense", "lexical")
-        if optional and part not in seeds and weight is not None:
-            raise UsageError(f"plan={name!r}: fuse_weighted weighs {part}, and no step seeds it", hint=_HINT)
+    return next((words for step in plan.steps if (words := step.problem(seeds))), "")
 
 
 _HINT = "mend the study, or start from a built-in plan: " + ", ".join(PLANS)

@@ -5,15 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from memlake.transforms.score.statistics.resampling import (
-    Floats,
-    Weights,
-    bootstrap_method,
-    cluster_weights,
-    ratio_intervals,
-)
+from memlake.transforms.base.arrays import Floats, Ints
+from memlake.transforms.score.statistics.resampling import Weights, bootstrap_method, cluster_weights, ratio_intervals
 from memlake.transforms.score.statistics.rows import NO_SCORES, NO_VARIANCE, ONE_CLUSTER, few_clusters, notes, row_of
-from memlake.transforms.score.statistics.series import Codes, codes_of
+from memlake.transforms.score.statistics.series import codes_of
 
 NO_MODEL = "no_model: no model was asked"
 PRICE_UNKNOWN = "price_unknown: no price, no tokens, or never sent from this lake"
@@ -34,7 +29,7 @@ class AskedCorpus:
     def by_conversation(self, rows: pa.Table, column: Floats) -> Floats:
         """A column summed over the rows of each conversation."""
         codes, names = codes_of(rows["conversation_id"])
-        of: Codes = np.array([self.places[name] for name in names], np.int64)[codes]
+        of: Ints = np.array([self.places[name] for name in names], np.int64)[codes]
         return np.bincount(of, weights=column, minlength=len(self.places)).astype(np.float64)
 
 

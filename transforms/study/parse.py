@@ -54,8 +54,9 @@ def _plans(tables: Mapping[str, Any]) -> tuple[dict[str, Plan], list[Fault]]:
             try:
                 plans[name] = parse_plan(name, steps)
             except UsageError as error:
-                missing = isinstance(error, NotFoundError)
-                faults.append(Fault(("plans", name, "steps"), error.message, error.hint, missing))
+                for problem, line in zip(error.problems, error.message.split("\n"), strict=True):
+                    path = ("plans", name, *problem.path)
+                    faults.append(Fault(path, line, error.hint, problem.code == NotFoundError.code))
     return plans, faults
 
 

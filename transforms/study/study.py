@@ -270,11 +270,12 @@ class Study:
 
     @property
     def asks_models(self) -> tuple[str, ...]:
-        """The chat models that its readers and judges ask; '' for the run's own."""
+        """The chat models that its plans, readers and judges ask; '' for the run's own."""
         used = {cell.reader for cell in self.cells if self.answered(cell).pairs()}
         readers = [reader.model for name, reader in self.readers.items() if name in used and reader.asks_model]
         judges = [judge.model for judge in self.judges if judge.asks_model and used]
-        return tuple(dict.fromkeys([*readers, *judges]))
+        plans = [model for cell in self.cells for model in cell.plan.chat_models]
+        return tuple(dict.fromkeys([*plans, *readers, *judges]))
 
     def on_corpora(self, names: Sequence[str]) -> "Study":
         """The study on some of its corpora; or, where it has one and one other is named, on that in its place.

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Ints = npt.NDArray[np.int64]
+from memlake.transforms.base.arrays import Ints
 
 _PREFIX_MARKS = 2  # ': ' between a speaker and what they say
 

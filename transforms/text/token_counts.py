@@ -13,11 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from memlake.transforms.base.arrays import Ints
 from memlake.transforms.text.word_tokens import TOKENIZER, WordTokens, wheel_file
 
-Counts = npt.NDArray[np.int64]
 # The vocabularies of OpenAI's models, newest first, by the address under which tiktoken keeps them, and their sha256.
 _VOCABULARIES = {
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
@@ -38,7 +37,7 @@ class TokenCounter:
     name: str
     of: Callable[[str], int]
 
-    def count(self, texts: Sequence[str]) -> Counts:
+    def count(self, texts: Sequence[str]) -> Ints:
         """Tokens of each text, of shape (len(texts),)."""
         return np.fromiter(map(self.of, texts), np.int64, len(texts))
 

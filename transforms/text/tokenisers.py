@@ -5,27 +5,26 @@ from functools import lru_cache, partial
 from threading import Lock
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.text.token_counts import find_counter
 from memlake.transforms.text.word_tokens import TOKENIZER, WordTokens, wheel_file
 
-Costs = npt.NDArray[np.int64]
-Tokeniser = Callable[[pa.Array | pa.ChunkedArray], Costs]
+Tokeniser = Callable[[pa.Array | pa.ChunkedArray], Ints]
 # A tokeniser remembers words as it meets them: two threads at once would spoil each other's.
 _counting = Lock()
 
 
-def chars4(texts: pa.Array | pa.ChunkedArray) -> Costs:
+def chars4(texts: pa.Array | pa.ChunkedArray) -> Ints:
     """floor(code points / 4) + 1 for each text: model-free, and close to what common tokenisers count in English."""
     lengths = pc.utf8_length(texts).to_numpy(zero_copy_only=False).astype(np.int64)
     return lengths // 4 + 1
 
 
-def llama2(texts: pa.Array | pa.ChunkedArray) -> Costs:
+def llama2(texts: pa.Array | pa.ChunkedArray) -> Ints:
     """Tokens of Llama 2, from the vocabulary in wordllama's wheel, without special tokens.
 
     Raises:
@@ -36,7 +35,7 @@ def llama2(texts: pa.Array | pa.ChunkedArray) -> Costs:
         return np.fromiter((len(words.of(text)) for text in texts.to_pylist()), np.int64, len(texts))
 
 
-def openai(vocabulary: str, texts: pa.Array | pa.ChunkedArray) -> Costs:
+def openai(vocabulary: str, texts: pa.Array | pa.ChunkedArray) -> Ints:
     """Tokens of OpenAI's models, where tiktoken and this vocabulary are on the disk; nothing is fetched.
 
     Raises:
@@ -66,7 +65,7 @@ TOKENISERS: dict[str, Tokeniser] = {
 }
 
 
-def costs(tokeniser: str, texts: pa.Array | pa.ChunkedArray) -> Costs:
+def costs(tokeniser: str, texts: pa.Array | pa.ChunkedArray) -> Ints:
     """Cost of each text under the named tokeniser, shape (n,), at least 1 each.
 
     Raises:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memlake.transforms.text.canonical import Ints, ints, rank_in_run
+from memlake.transforms.base.arrays import Bools, Ints
+from memlake.transforms.text.canonical import ints, rank_in_run
 
 FOLDS = ("across_sessions", "within_sessions")
 FIRST = "first"
@@ -34,11 +35,11 @@ class Pairs:
     """
 
     pair: Ints
-    is_user: npt.NDArray[np.bool_]
+    is_user: Bools
     first: Ints
     dated: Ints
     number: Ints
-    mixed: npt.NDArray[np.bool_]
+    mixed: Bools
 
     def batches(self, count: int) -> Ints:
         """The batch of each turn: runs of `count` from the start of a conversation; one a conversation for count=0."""
@@ -67,7 +68,7 @@ def fold_turns(turns: pa.Table, *, folds: str = FOLDS[0], user: str = FIRST) -> 
     return Pairs(pair, is_user, first, dated, rank_in_run(conversation[first]) + 1, session[first] != session[last])
 
 
-def user_side(turns: pa.Table, user: str = FIRST) -> npt.NDArray[np.bool_]:
+def user_side(turns: pa.Table, user: str = FIRST) -> Bools:
     """Whether each message of whole conversations, sorted, is of the user's side."""
     if not turns.num_rows:
         return np.zeros(0, np.bool_)
@@ -93,6 +94,6 @@ def _conversations(turns: pa.Table) -> Ints:
     return np.cumsum(_changes(ints(turns["conversation_id"].combine_chunks().dictionary_encode().indices))) - 1
 
 
-def _changes(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _changes(values: npt.NDArray[Any]) -> Bools:
     """Whether each entry differs from the one before; the first does."""
     return np.append(True, values[1:] != values[:-1])[: len(values)]

@@ -1,9 +1,8 @@
 """A study on a corpus, from tables held in memory: every conversation gets what its plans read, and no other's."""
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.dataset as pads
 import pytest
+from held_snapshot import HeldSnapshot
 from small_tables import rows_of
 
 from memlake.schemas import EVIDENCE, LINKS, PROVENANCE, QUESTIONS, TABLES, UNITS
@@ -20,23 +19,6 @@ PLANS = {
     "turns": '{ step = "seed_lexical" }, { step = "rank", candidates = 1 }, { step = "project" }',
     "oracle": '{ step = "seed_gold" }, { step = "rank" }',
 }
-
-
-class Held:
-    """A snapshot of tables in memory that notes what is read."""
-
-    snapshot_id = "held"
-
-    def __init__(self, **tables: pa.Table) -> None:
-        self.tables, self.seen = tables, []
-
-    def dataset(self, table):
-        return pads.dataset(self.tables.get(table, TABLES[table].empty()))
-
-    def read(self, table, *, columns=None, where=None):
-        found = self.dataset(table).to_table(columns=columns, filter=where)
-        self.seen.append((table, found.num_rows))
-        return found
 
 
 def study_of(*plans, representations=("r",), more=""):
@@ -72,7 +54,7 @@ def held(turns_of, memory_of):
         made["parts"].append({"part": "units:r", "rows": 3} | here)
     schemas = {"units": UNITS, "provenance": PROVENANCE, "links": LINKS, "questions": QUESTIONS, "evidence": EVIDENCE}
     tables = {name: rows_of(TABLES[name] if name == "parts" else schemas[name], rows) for name, rows in made.items()}
-    return Held(**tables, turns=turns_of(dict.fromkeys(names, TALK)))
+    return HeldSnapshot(**tables, turns=turns_of(dict.fromkeys(names, TALK)))
 
 
 def found_by(held, study):

@@ -1,7 +1,9 @@
 import pytest
+from jsonschema import Draft202012Validator
+from pydantic import TypeAdapter
 
 from memlake.transforms.base.errors import NotFoundError, UsageError
-from memlake.transforms.retrieve.plan import PLANS, find_plan, parse_plan
+from memlake.transforms.retrieve.plan import PLANS, STEPS, AnyStep, find_plan, parse_plan
 
 END = [{"step": "rank"}, {"step": "pack"}]
 
@@ -44,10 +46,12 @@ def test_a_plan_says_which_tables_it_reads_beside_units():
     ]  # fmt: skip
     plan = parse_plan("p", steps)
     assert plan.reads == {"provenance", "turns", "links"}
-    assert (plan.expand.relations, plan.only_new, plan.swap.seed) == (("similar",), "turns", 0)
+    assert (plan.steps[3].relations, plan.view.only_new, plan.steps[5].seed) == (("similar",), "turns", 0)
     assert parse_plan("p", plan.tables()) == plan
     assert not parse_plan("p", [seed, {"step": "filter", "kinds": ["chunk"]}, rank, pack]).reads
-    assert parse_plan("p", [{"step": "seed_gold", "label_set": "corrected"}, rank, pack]).label_sets == ("corrected",)
+    assert (
+        parse_plan("p", [{"step": "seed_gold", "label_set": "corrected"}, rank, pack]).steps[0].label_set == "corrected"
+    )
 
 
 def test_a_plan_takes_another_reranker_or_none():
@@ -93,7 +97,7 @@ TWO = [{"step": "seed_dense"}, {"step": "seed_sparse"}]
         ([{"step": "seed_lexical", "k1": True}, *END], "k1=True: a number"),
         ([{"step": "seed_lexical", "k1": -1}, *END], "k1=-1: a number, 0 or more"),
         ([{"step": "seed_lexical", "language": "dutch"}, *END], "language='dutch': allowed are english, other"),
-        (["rank"], "step 1 is 'rank': a table with the key 'step' is allowed"),
+        (["rank"], "step 1: 'rank' is no step: a table with the key 'step' is allowed"),
         (END, "seeds are none"),
         ([], "seeds are none"),
         (
@@ -154,3 +158,55 @@ def test_an_unknown_step_or_plan_is_refused_with_the_names_there_are():
         match="plan='hybird' does not exist: built in are dense, full, gold, hybrid, lexical, nothing, random, rrf",
     ):
         find_plan("hybird")
+
+
+def test_all_that_is_wrong_with_a_plan_is_said_at_once_each_with_its_place():
+    steps = [
+        {"step": "seed_dense", "k": 1},
+        {"step": "seed_lexcal"},
+        {"step": "rank"},
+        {"step": "expand", "relation": ["similar"], "hops": 0},
+        {"step": "rerank", "model": "bge-m3"},
+        "pack",
+    ]
+    with pytest.raises(UsageError) as refused:
+        parse_plan("p", steps)
+    assert not isinstance(refused.value, NotFoundError)
+    assert [(problem.path, problem.code) for problem in refused.value.problems] == [
+        (("steps", 0, "k"), "usage"),
+        (("steps", 1, "step"), "not_found"),
+        (("steps", 3, "hops"), "usage"),
+        (("steps", 3, "relation"), "usage"),
+        (("steps", 4, "model"), "not_found"),
+        (("steps", 5), "usage"),
+    ]
+    lines = refused.value.message.split("\n")
+    assert len(lines) == 6
+    assert lines[1].startswith("plan='p' step 2: step='seed_lexcal' does not exist")
+    assert lines[1].endswith("did you mean 'seed_lexical'?")
+    assert lines[3] == (
+        "plan='p' step 4: setting='relation' is unknown: allowed are cap, decay, hops, relations, threshold; "
+        "did you mean 'relations'?"
+    )
+
+
+def test_the_order_of_steps_is_a_problem_of_all_of_them():
+    with pytest.raises(UsageError) as refused:
+        parse_plan("p", END)
+    (problem,) = refused.value.problems
+    assert (problem.path, problem.message[:15]) == (("steps",), "seeds are none;")
+
+
+def test_every_step_has_its_name_and_the_schema_takes_the_built_in_plans_and_no_others():
+    schema = TypeAdapter(list[AnyStep]).json_schema()
+    assert set(schema["items"]["discriminator"]["mapping"]) == set(STEPS)
+    validator = Draft202012Validator(schema)
+    for steps in PLANS.values():
+        validator.validate(steps)
+    for wrong in ({"step": "seed_dense", "k": 1}, {"step": "rank", "above": -1}, {"candidates": 3}, {"step": "sort"}):
+        assert not validator.is_valid([wrong])
+
+
+def test_a_whole_number_may_be_written_as_a_float_and_a_number_without_a_point():
+    plan = parse_plan("p", [{"step": "seed_lexical", "k1": 2, "copies": 3.0}, *END])
+    assert (repr(plan.tables()[0]["k1"]), repr(plan.tables()[0]["copies"])) == ("2.0", "3")

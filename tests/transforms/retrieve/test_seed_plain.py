@@ -91,7 +91,7 @@ def test_a_unit_that_touches_only_the_prefix_of_a_gold_turn_is_not_gold(memory_o
 
 
 def test_without_evidence_or_provenance_gold_is_refused_with_what_reads_it(memory, asked, gold, searched):
-    with pytest.raises(UsageError, match="step='seed_gold' needs the evidence") as refused:
+    with pytest.raises(UsageError, match="a step of the plan needs evidence") as refused:
         searched(PLANS["gold"], memory.store(), asked("a"))
     assert "memlake study run" in refused.value.hint
     with pytest.raises(UsageError, match="needs provenance"):

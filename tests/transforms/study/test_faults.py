@@ -39,7 +39,7 @@ kind = "stirct"
 steps = [
     { step = "seed_lexical", k9 = 1 },
     { step = "rank" },
-    { step = "pack" },
+    { step = "pack", order = "size" },
 ]
 [[cells]]
 name = "one"
@@ -87,7 +87,7 @@ def test_every_fault_is_said_at_once_with_its_line():
     with pytest.raises(UsageError) as caught:
         parse_study(WRONG, source="wrong.toml")
     head, *faults = caught.value.message.split("\n- ")
-    assert head == "study='wrong.toml' has 15 faults:"
+    assert head == "study='wrong.toml' has 16 faults:"
     starts = [
         "it has no corpus",
         "line 2: key='corpsu' is unknown: nearest is corpus; allowed are name, corpus",
@@ -97,7 +97,8 @@ def test_every_fault_is_said_at_once_with_its_line():
         "line 15: readers.plain: key='prompt' is unknown: allowed are kind",
         "line 16: readers: reader='no name' is not a name",
         "line 18: judges.strict: kind='stirct': match, exact, strict, longmemeval, abstention are allowed",
-        "line 21: plan='mine' step 1: setting='k9' is unknown",
+        "line 22: plan='mine' step 1: setting='k9' is unknown",
+        "line 24: plan='mine' step 3: order='size': allowed are score, time, random",
         "line 28: cell='one': representation='../up' is not a name",
         "line 30: cell='one': reader='nobody' does not exist: there are plain, no name",
         "line 32: cell='one' comes twice",

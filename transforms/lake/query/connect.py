@@ -135,6 +135,8 @@ def _duckdb_type(kind: pa.DataType) -> str:
         return f"{_duckdb_type(kind.value_type)}[]"
     if pa.types.is_struct(kind):
         return "struct(" + ", ".join(f"{_name(field.name)} {_duckdb_type(field.type)}" for field in kind) + ")"
+    if pa.types.is_map(kind):
+        return f"map({_duckdb_type(kind.key_type)}, {_duckdb_type(kind.item_type)})"
     if pa.types.is_timestamp(kind):
         return "timestamptz"
     names = {pa.string(): "varchar", pa.int64(): "bigint", pa.float64(): "double", pa.float32(): "float"}

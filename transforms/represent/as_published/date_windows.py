@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memlake.schemas.table import TIME
+from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.represent.as_published.date_words import date_spans, resolved
 from memlake.transforms.represent.as_published.written_pairs import (
@@ -33,7 +34,7 @@ from memlake.transforms.represent.as_published.written_units import written_unit
 from memlake.transforms.represent.by_model.asked import check_choice
 from memlake.transforms.represent.by_model.quoted import partial_date
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
-from memlake.transforms.text.canonical import Ints, header, transcript_of
+from memlake.transforms.text.canonical import header, transcript_of
 
 RESOLVES = ("batch_last", "call_number", "own")
 ORDERS = ("by_side", "spoken")

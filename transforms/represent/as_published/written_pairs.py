@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.represent.by_model.asked import check_choice
 from memlake.transforms.represent.common.representation import Settings
-from memlake.transforms.text.canonical import Ints, Transcript
+from memlake.transforms.text.canonical import Transcript
 from memlake.transforms.text.turn_pairs import FIRST, FOLDS, Pairs, fold_turns
 
 SPEAKERS = ("roles", "names")

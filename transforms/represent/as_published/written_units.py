@@ -6,16 +6,16 @@ Provenance is the messages' parts that a unit holds, exact to the character; pre
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from memlake.schemas.table import settings_json
 from memlake.schemas.units import UNITS
+from memlake.transforms.base.arrays import Bools, Ints
 from memlake.transforms.represent.as_published.written_pairs import Written
 from memlake.transforms.represent.common.representation import RepresentationSpec, Units
 from memlake.transforms.represent.common.units import Pieces, finish
-from memlake.transforms.text.canonical import Ints, rank_in_run
+from memlake.transforms.text.canonical import rank_in_run
 
 
 def written_units(
@@ -71,7 +71,7 @@ def written_units(
     return Units(units, _without_characters(made.provenance, bare), made.links)
 
 
-def _pieces(written: Written, start: Ints, end: Ints) -> tuple[Pieces, npt.NDArray[np.bool_]]:
+def _pieces(written: Written, start: Ints, end: Ints) -> tuple[Pieces, Bools]:
     """The source's parts of each stretch, by their place in the transcript, and which of them are stand-ins."""
     begins, ends, message = written.source.T
     first = np.searchsorted(ends, start, side="right")
@@ -103,7 +103,7 @@ def _only(column: pa.ChunkedArray, codes: Ints, pieces: Pieces) -> pa.Array:
     return column.combine_chunks().take(pa.array(pieces.turn[first], mask=differ))
 
 
-def _without_characters(provenance: pa.Table, bare: npt.NDArray[np.bool_]) -> pa.Table:
+def _without_characters(provenance: pa.Table, bare: Bools) -> pa.Table:
     nothing = pa.scalar(None, pa.int64())
     mask = pa.array(bare)
     return _replaced(

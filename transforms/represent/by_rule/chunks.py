@@ -3,10 +3,11 @@
 import numpy as np
 import pyarrow as pa
 
+from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
 from memlake.transforms.represent.common.slices import slice_units
-from memlake.transforms.text.canonical import Ints, rank_in_run, transcript_of
+from memlake.transforms.text.canonical import rank_in_run, transcript_of
 
 
 def check_chunk_settings(settings: Settings) -> None:

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from memlake.transforms.base.arrays import Ints
 from memlake.transforms.represent.common.representation import RepresentationSpec, Units
 from memlake.transforms.represent.common.units import finish, split_by_turn
-from memlake.transforms.text.canonical import Ints, Transcript
+from memlake.transforms.text.canonical import Transcript
 
 
 def slice_units(

@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from memlake.schemas.links import LINKS
 from memlake.schemas.provenance import PROVENANCE
 from memlake.schemas.units import UNITS
+from memlake.transforms.base.arrays import Bools, Ints
 from memlake.transforms.base.ids import content_ids
 from memlake.transforms.represent.common.representation import RepresentationSpec, Units
-from memlake.transforms.text.canonical import Ints, Transcript, ints, rank_in_run
+from memlake.transforms.text.canonical import Transcript, ints, rank_in_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Pieces:
     turn: Ints
     start: Ints
     end: Ints
-    touches_text: npt.NDArray[np.bool_]
+    touches_text: Bools
 
 
 def split_by_turn(transcript: Transcript, unit: Ints, start: Ints, end: Ints) -> Pieces:
@@ -158,7 +158,7 @@ def provenance_table(
     ordinal: Ints,
     span: tuple[Ints, Ints] | tuple[pa.Array, pa.Array] | None,
     grounding: str | pa.Array,
-    touches_text: npt.NDArray[np.bool_],
+    touches_text: Bools,
 ) -> pa.Table:
     """Rows of the table provenance, one entry of each argument a piece; `unit` is a row of `units`, never decreasing.
 

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from memlake.transforms.base.arrays import Bools, Ints, runs
 from memlake.transforms.retrieve.store.sources import Record
 from memlake.transforms.retrieve.store.store import Store
-
-Whole = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +28,11 @@ class Atoms:
         slices: how many atoms are of slices.
     """
 
-    start: Whole
-    end: Whole
-    opens: npt.NDArray[np.bool_]
-    unit: Whole
-    offsets: Whole
+    start: Ints
+    end: Ints
+    opens: Bools
+    unit: Ints
+    offsets: Ints
     slices: int
 
 
@@ -47,10 +46,10 @@ class Stretches:
         first, last: its first atom, and one past its last.
     """
 
-    question: Whole
-    owner: Whole
-    first: Whole
-    last: Whole
+    question: Ints
+    owner: Ints
+    first: Ints
+    last: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +63,14 @@ class Cover:
 
     store: Store
     atoms: Atoms
-    order: Whole
-    rank: Whole
+    order: Ints
+    rank: Ints
 
     def apart(self) -> Stretches:
         """What every rank adds: stretches that its unit is the first to cover, by question and place."""
         return self._stretches(self.rank)
 
-    def joined(self, units: Whole) -> Stretches:
+    def joined(self, units: Ints) -> Stretches:
         """What the first units[q] ranks of each question cover, stretches as long as they go, in the order of the source."""
         covered = self.rank < units[:, None]
         found = self._stretches(covered)
@@ -88,7 +87,7 @@ class Cover:
         last = np.append(flat[1:], questions * atoms)[: len(flat)] - question * atoms
         return Stretches(question, self.order[question, self.rank[question, first]], first, last)
 
-    def when(self, stretches: Stretches) -> Whole:
+    def when(self, stretches: Stretches) -> Ints:
         """Where stretches begin, on the scale of `Sources.begins`.
 
         Raises:
@@ -98,7 +97,7 @@ class Cover:
         begins = self.store.record.places(self.atoms.start[stretches.first])
         return np.where(is_slice, begins, self.store.sources.begins[stretches.owner])
 
-    def texts(self, stretches: Stretches) -> tuple[pa.StringArray, Whole]:
+    def texts(self, stretches: Stretches) -> tuple[pa.StringArray, Ints]:
         """Header and text of every different stretch, and which of them each one is."""
         width = len(self.atoms.start) + 1
         key = (stretches.owner * width + stretches.first) * width + stretches.last
@@ -116,7 +115,7 @@ class Cover:
         return pa.array(made, pa.string()), which
 
 
-def cover_of(store: Store, order: Whole) -> Cover:
+def cover_of(store: Store, order: Ints) -> Cover:
     """Lay the ranked lists of some questions over the atoms of their store.
 
     Raises:
@@ -135,11 +134,11 @@ def together(found: Sequence[Stretches]) -> Stretches:
     """Stretches of several contexts, one context's after another's."""
     names = ("question", "owner", "first", "last")
     return Stretches(
-        *(np.concatenate([np.empty(0, np.int64), *(getattr(one, name) for one in found)]) for name in names)
+        *(np.concatenate([np.empty(0, np.int64), *(getattr(stretches, name) for stretches in found)]) for name in names)
     )
 
 
-def first_ranks(order: Whole, unit: Whole, offsets: Whole) -> Whole:
+def first_ranks(order: Ints, unit: Ints, offsets: Ints) -> Ints:
     """The first rank, from 0, of any unit of each group, shape (m, groups); groups stand one after another in `unit`."""
     if not len(offsets):
         return np.empty((len(order), 0), np.int64)
@@ -174,7 +173,7 @@ def atoms_of(store: Store) -> Atoms:
     last[~is_slice] = first[~is_slice] + 1
     count = last - first
     unit = np.repeat(np.arange(len(begin)), count)
-    atom = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+    atom = runs(first, count)
     by_atom = np.argsort(atom, kind="stable")
     alone = np.count_nonzero(~is_slice)
     return Atoms(
@@ -187,7 +186,7 @@ def atoms_of(store: Store) -> Atoms:
     )
 
 
-def _stripped(record: Record, cuts: Whole) -> tuple[Whole, Whole]:
+def _stripped(record: Record, cuts: Ints) -> tuple[Ints, Ints]:
     """Each stretch between two cuts without the white space at its ends; as long as nothing where there is no more."""
     start, end = cuts[:-1].copy(), cuts[1:].copy()
     for place, (first, past) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):

@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from memlake.transforms.base.arrays import Ints, runs
 from memlake.transforms.retrieve.contexts.cover import Cover, atoms_kept, cover_of, first_ranks, together
 from memlake.transforms.retrieve.contexts.view import View, texts_of
 from memlake.transforms.retrieve.store.store import Coded, Store, coded_tokens
 from memlake.transforms.text.tokenisers import costs
-
-Whole = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class LaidOut:
 
     texts: pa.Array | pa.ChunkedArray
     coded: Coded
-    contexts: list[tuple[Whole, Whole]]
+    contexts: list[tuple[Ints, Ints]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +47,12 @@ class Shown:
     store: Store
     texts: pa.Array | pa.ChunkedArray
     coded: Callable[[], Coded] | None
-    piece: Whole
-    unit: Whole
-    ends: Whole
-    running: Whole
-    when: Callable[[], Whole]
-    key: Whole | None = None
+    piece: Ints
+    unit: Ints
+    ends: Ints
+    running: Ints
+    when: Callable[[], Ints]
+    key: Ints | None = None
     joins: Cover | None = None
 
     def in_time(self) -> "Shown":
@@ -68,7 +67,7 @@ class Shown:
         """Contexts in the order of a number for each question and unit, shape (m, n); neighbours stay apart."""
         return replace(self, key=np.take_along_axis(chance, self.unit, axis=1), joins=None)
 
-    def lay_out(self, leading: Sequence[Whole]) -> LaidOut:
+    def lay_out(self, leading: Sequence[Ints]) -> LaidOut:
         """The contexts of every cutoff, by how many leading ranks each question's context holds."""
         if self.joins is not None and self.key is not None:
             return _joined(self.joins, leading)
@@ -77,18 +76,18 @@ class Shown:
             return _of_those_used(self.texts, contexts, self.store)
         return LaidOut(self.texts, self.coded(), contexts)
 
-    def _taken(self, units: Whole) -> tuple[Whole, Whole]:
+    def _taken(self, units: Ints) -> tuple[Ints, Ints]:
         count = np.take_along_axis(self.ends, units[:, None], axis=1)[:, 0]
         offsets = np.concatenate([[0], np.cumsum(count)])
         question = np.repeat(np.arange(len(count)), count)
-        place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], count)
+        place = runs(0, count)
         if self.key is not None:
             # The pieces of one unit stay in their order: the sort is stable.
             place = place[np.lexsort((self.unit[question, place], self.key[question, place], question))]
         return offsets, self.piece[question, place]
 
 
-def show(store: Store, view: View, order: Whole, tokeniser: str) -> Shown:
+def show(store: Store, view: View, order: Ints, tokeniser: str) -> Shown:
     """What each rank shows.
 
     Args:
@@ -124,7 +123,7 @@ def width(store: Store, view: View) -> int:
     return max(len(store), len(store.sources.unit)) if view.only_new == "turns" else len(store)
 
 
-def _turns(store: Store, order: Whole, tokeniser: str) -> Shown:
+def _turns(store: Store, order: Ints, tokeniser: str) -> Shown:
     """Of the turns behind each unit those that no better one has shown, in their order."""
     texts = store.record.shown
     by_turn = np.argsort(store.sources.turn, kind="stable")
@@ -140,7 +139,7 @@ def _turns(store: Store, order: Whole, tokeniser: str) -> Shown:
     )
 
 
-def _slices(store: Store, order: Whole, tokeniser: str) -> Shown:
+def _slices(store: Store, order: Ints, tokeniser: str) -> Shown:
     """Of each slice what no better one covers, each stretch of it behind the unit's header; other units whole."""
     cover = cover_of(store, order)
     found = cover.apart()
@@ -150,12 +149,12 @@ def _slices(store: Store, order: Whole, tokeniser: str) -> Shown:
     # Lists of questions are of different lengths; what fills them up has a rank that no context reaches.
     count = np.bincount(found.question, minlength=len(order))
     row = found.question[by_rank]
-    column = np.arange(len(row)) - (np.cumsum(count) - count)[row]
+    column = runs(0, count)
     shape = (len(order), int(count.max(initial=0)))
     piece, ranks = np.zeros(shape, np.int64), np.full(shape, order.shape[1], np.int64)
     piece[row, column], ranks[row, column] = which[by_rank], rank[by_rank]
 
-    def when() -> Whole:
+    def when() -> Ints:
         places = np.zeros(shape, np.int64)
         places[row, column] = cover.when(found)[by_rank]
         return places
@@ -164,7 +163,7 @@ def _slices(store: Store, order: Whole, tokeniser: str) -> Shown:
 
 
 def _listed(
-    store: Store, texts: pa.Array, order: Whole, piece: Whole, rank: Whole, tokeniser: str, kept: str | None
+    store: Store, texts: pa.Array, order: Ints, piece: Ints, rank: Ints, tokeniser: str, kept: str | None
 ) -> Shown:
     """Pieces and the ranks that bring them, shape (m, pieces), ascending by rank; a rank of n is no piece's.
 
@@ -185,7 +184,7 @@ def _listed(
     return Shown(store, texts, None, piece, unit, ends, running, lambda: piece)
 
 
-def _joined(cover: Cover, leading: Sequence[Whole]) -> LaidOut:
+def _joined(cover: Cover, leading: Sequence[Ints]) -> LaidOut:
     """Contexts in the order of the source, neighbouring slices as one piece behind the header of the first."""
     found = [cover.joined(units) for units in leading]
     texts, which = cover.texts(together(found))
@@ -198,7 +197,7 @@ def _joined(cover: Cover, leading: Sequence[Whole]) -> LaidOut:
     return LaidOut(texts, coded_tokens(texts, cover.store.language), contexts)
 
 
-def _of_those_used(texts: pa.Array | pa.ChunkedArray, contexts: list[tuple[Whole, Whole]], store: Store) -> LaidOut:
+def _of_those_used(texts: pa.Array | pa.ChunkedArray, contexts: list[tuple[Ints, Ints]], store: Store) -> LaidOut:
     used = np.unique(np.concatenate([np.empty(0, np.int64), *(pieces for _, pieces in contexts)]))
     held = texts.take(pa.array(used))
     numbered = [(offsets, np.searchsorted(used, pieces)) for offsets, pieces in contexts]

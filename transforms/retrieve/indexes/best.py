@@ -3,7 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-Whole = npt.NDArray[np.int64]
+from memlake.transforms.base.arrays import Float32s, Ints, runs
+
 # Below every score, above the -inf of what is no score.
 NOTHING_YET = -4.0
 _FIRST_WIDTH = 4096
@@ -16,9 +17,7 @@ class Best:
         threshold: shape (questions,), float32: a score below it is of no use. It only rises.
     """
 
-    def __init__(
-        self, questions: int, k: int, *, band: float, floor: float, threshold: npt.NDArray[np.float32] | None = None
-    ) -> None:
+    def __init__(self, questions: int, k: int, *, band: float, floor: float, threshold: Float32s | None = None) -> None:
         self._k, self._band, self._floor = k, band, floor
         if threshold is None:
             threshold = np.full(questions, _below(max(floor, NOTHING_YET)), np.float32)
@@ -37,7 +36,7 @@ class Best:
         """
         return Best(len(self._count), self._k, band=self._band, floor=self._floor, threshold=self.threshold)
 
-    def close(self, questions: Whole) -> None:
+    def close(self, questions: Ints) -> None:
         """Let some questions find nothing."""
         self.threshold[questions] = np.inf
 
@@ -45,12 +44,12 @@ class Best:
         """Whether a first block of so many units tells a threshold."""
         return not self._guessed and units >= self._k
 
-    def guess(self, scores: npt.NDArray[np.float32]) -> None:
+    def guess(self, scores: Float32s) -> None:
         """Set the threshold from a whole block, shape (units, questions): cheaper than adding all of it."""
         self._guessed = True
         self._raise(np.partition(scores, len(scores) - self._k, axis=0)[-self._k])
 
-    def add(self, question: Whole, unit: Whole, score: npt.NDArray[np.float32]) -> None:
+    def add(self, question: Ints, unit: Ints, score: Float32s) -> None:
         """Add candidates that reach the threshold."""
         new = np.bincount(question, minlength=len(self._count))
         self._added += len(question)
@@ -63,18 +62,18 @@ class Best:
         self._widen(int((self._count + new).max(initial=0)))
         order = np.argsort(question, kind="stable")
         question = question[order]
-        place = places(question, new) + self._count[question]
+        place = runs(0, new) + self._count[question]
         self._score[question, place] = score[order]
         self._unit[question, place] = unit[order]
         self._count += new
 
-    def candidates(self) -> tuple[Whole, Whole, npt.NDArray[np.float32]]:
+    def candidates(self) -> tuple[Ints, Ints, Float32s]:
         """Question, unit and score of everything that may still belong to a top k, by question."""
         self._tidy()
         question, place = np.nonzero(self._score >= self.threshold[:, None])
         return question, self._unit[question, place], self._score[question, place]
 
-    def _raise(self, kth: npt.NDArray[np.float32]) -> None:
+    def _raise(self, kth: Float32s) -> None:
         np.maximum(self.threshold, _below(kth.astype(np.float64) - self._band), out=self.threshold)
 
     def _tidy(self) -> None:
@@ -86,7 +85,7 @@ class Best:
         question, place = np.nonzero(self._score >= self.threshold[:, None])
         score, unit = self._score[question, place], self._unit[question, place]
         self._count = np.bincount(question, minlength=len(self._count))
-        place = places(question, self._count)
+        place = runs(0, self._count)
         self._score.fill(-np.inf)
         self._score[question, place] = score
         self._unit[question, place] = unit
@@ -100,11 +99,6 @@ class Best:
             self._unit = np.pad(self._unit, ((0, 0), (0, more)))
 
 
-def places(question: Whole, count: Whole) -> Whole:
-    """The place of each row among those of its question; rows stand by question, `count` says how many each has."""
-    return np.arange(len(question)) - np.repeat(np.cumsum(count) - count, count)
-
-
-def _below(values: npt.ArrayLike) -> npt.NDArray[np.float32]:
+def _below(values: npt.ArrayLike) -> Float32s:
     """The nearest float32 below some float64 values, so that rounding never raises a threshold."""
     return np.nextafter(np.asarray(values, np.float64).astype(np.float32), np.float32(-np.inf))

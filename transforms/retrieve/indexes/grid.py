@@ -1,14 +1,15 @@
 """Vectors on a grid, so that a matrix product is the same to the last bit for every library, thread count and batch."""
 
 import numpy as np
-import numpy.typing as npt
+
+from memlake.transforms.base.arrays import Float32s, Floats
 
 # Unit vectors are rounded to this grid. Products are then whole numbers, and by Cauchy-Schwarz every partial sum stays
 # below 2^53, so float64 adds them without any rounding. The grid moves a cosine by about 1e-8, less than float32 holds.
 GRID = 2.0**26
 
 
-def on_grid(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+def on_grid(vectors: Float32s) -> Floats:
     """Unit vectors as whole multiples of 1 / GRID, times GRID; rows with NaN and rows of zeros become zeros."""
     if not np.isfinite(vectors).all():
         vectors = np.nan_to_num(vectors, nan=0.0)

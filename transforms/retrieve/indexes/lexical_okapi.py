@@ -1,4 +1,4 @@
-"""BM25 as rank_bm25's BM25Okapi counts it, with the words of the published study: one pass scores every question."""
+"""BM25 as rank_bm25's BM25Okapi counts it, with the words of the published study."""
 
 import math
 import string
@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from memlake.transforms.base.arrays import Floats
+from memlake.transforms.retrieve.indexes.words import WordIndex
 
 # A word in more than half of the units would count against them: it gets this share of the mean idf instead.
 EPSILON = 0.25
@@ -15,23 +17,11 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 @dataclass(frozen=True, slots=True)
-class OkapiIndex:
-    """Weight of every (word, unit) pair that occurs, as columns sorted by word.
+class OkapiIndex(WordIndex):
+    """BM25 whose weight is idf * f * (k1 + 1) / (f + k1 * (1 - b + b * length / mean length)).
 
-    The weight is idf * f * (k1 + 1) / (f + k1 * (1 - b + b * length / mean length)), idf = ln(N - n + 0.5) - ln(n + 0.5).
-
-    Attributes:
-        vocabulary: word to its number.
-        starts: shape (words + 1,): the pairs of word w are starts[w]:starts[w + 1].
-        unit, weight: shape (pairs,): which unit, and what the word adds to its score.
-        units: how many units there are.
+    idf = ln(N - n + 0.5) - ln(n + 0.5).
     """
-
-    vocabulary: dict[str, int]
-    starts: npt.NDArray[np.int64]
-    unit: npt.NDArray[np.int64]
-    weight: npt.NDArray[np.float64]
-    units: int
 
     @classmethod
     def build(cls, texts: Sequence[str], *, k1: float, b: float) -> "OkapiIndex":
@@ -41,7 +31,7 @@ class OkapiIndex:
         for count in counts:
             for word in count:
                 vocabulary.setdefault(word, len(vocabulary))
-        words = np.array([vocabulary[one] for count in counts for one in count], np.int64)
+        words = np.array([vocabulary[word] for count in counts for word in count], np.int64)
         unit = np.repeat(np.arange(len(counts)), [len(count) for count in counts])
         often = np.array([many for count in counts for many in count.values()], np.float64)
         length = np.array([count.total() for count in counts], np.float64)
@@ -52,18 +42,9 @@ class OkapiIndex:
         starts = np.searchsorted(words[order], np.arange(len(vocabulary) + 1))
         return cls(vocabulary, starts.astype(np.int64), unit[order].astype(np.int64), weight[order], len(counts))
 
-    def scores(self, questions: Sequence[str]) -> npt.NDArray[np.float64]:
-        """BM25 of every question and unit, shape (questions, units), words added in the order of the question."""
-        numbers = [
-            [self.vocabulary[word] for word in okapi_words(text) if word in self.vocabulary] for text in questions
-        ]
-        word = np.array([number for row in numbers for number in row], np.int64)
-        question = np.repeat(np.arange(len(numbers)), [len(row) for row in numbers])
-        count = self.starts[word + 1] - self.starts[word]
-        pair = np.repeat(self.starts[word] - np.cumsum(count) + count, count) + np.arange(count.sum())
-        cell = np.repeat(question, count) * self.units + self.unit[pair]
-        total = np.bincount(cell, self.weight[pair], minlength=len(numbers) * self.units)
-        return total.astype(np.float64).reshape(len(numbers), self.units)
+    def words(self, texts: Sequence[str]) -> list[list[str]]:
+        """See WordIndex."""
+        return [okapi_words(text) for text in texts]
 
 
 def okapi_words(text: str) -> list[str]:
@@ -71,7 +52,7 @@ def okapi_words(text: str) -> list[str]:
     return text.translate(_NO_PUNCTUATION).lower().split()
 
 
-def _idf(holding: Sequence[int], units: int) -> npt.NDArray[np.float64]:
+def _idf(holding: Sequence[int], units: int) -> Floats:
     """Inverse document frequency of each word, by how many units hold it, added up in the order of first sight."""
     idf = [math.log(units - many + 0.5) - math.log(many + 0.5) for many in holding]
     floor = EPSILON * (sum(idf) / len(idf)) if idf else 0.0

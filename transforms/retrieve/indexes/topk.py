@@ -17,14 +17,13 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
+from memlake.transforms.base.arrays import Float32s, Floats, Ints, runs
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.retrieve.indexes.best import Best, Whole, places
+from memlake.transforms.retrieve.indexes.best import Best
 from memlake.transforms.retrieve.indexes.crew import Crew, crew_for
 from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
 
-Vectors = npt.NDArray[np.float32]
 # Units whose largest score is looked at first: few enough that finding the large ones in it is cheap.
 _GROUP = 16
 # Units put on the grid at one time; and numbers of pairs multiplied at one time, which stay in a core's own cache.
@@ -44,8 +43,8 @@ class TopK:
         score: shape (questions, k): cosines on the grid, rounded to float32; NaN where index is -1.
     """
 
-    index: Whole
-    score: npt.NDArray[np.float64]
+    index: Ints
+    score: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +56,14 @@ class Pairs:
         score: cosines on the grid, rounded to float32.
     """
 
-    question: Whole
-    unit: Whole
-    score: npt.NDArray[np.float32]
+    question: Ints
+    unit: Ints
+    score: Float32s
 
 
 def top_k(
-    questions: Vectors,
-    units: Vectors | Iterable[Vectors],
+    questions: Float32s,
+    units: Float32s | Iterable[Float32s],
     k: int,
     *,
     at_least: float = -np.inf,
@@ -87,15 +86,15 @@ def top_k(
     """
     found = top_pairs(questions, units, k, at_least=at_least, block_units=block_units, block_questions=block_questions)
     index, score = np.full((len(questions), k), -1), np.full((len(questions), k), np.nan)
-    rank = places(found.question, np.bincount(found.question, minlength=len(questions)))
+    rank = runs(0, np.bincount(found.question, minlength=len(questions)))
     index[found.question, rank] = found.unit
     score[found.question, rank] = found.score
     return TopK(index, score)
 
 
 def top_pairs(
-    questions: Vectors,
-    units: Vectors | Iterable[Vectors],
+    questions: Float32s,
+    units: Float32s | Iterable[Float32s],
     k: int,
     *,
     at_least: float = -np.inf,
@@ -110,10 +109,12 @@ def top_pairs(
     for first in range(0, len(questions) if k else 0, size):
         some = _search(questions[first : first + size], units, k, at_least, block_units)
         found.append(Pairs(some.question + first, some.unit, some.score))
-    return Pairs(*(np.concatenate([getattr(one, name) for one in found]) for name in ("question", "unit", "score")))
+    return Pairs(*(np.concatenate([getattr(pairs, name) for pairs in found]) for name in ("question", "unit", "score")))
 
 
-def _search(questions: Vectors, units: Vectors | Iterable[Vectors], k: int, at_least: float, block_units: int) -> Pairs:
+def _search(
+    questions: Float32s, units: Float32s | Iterable[Float32s], k: int, at_least: float, block_units: int
+) -> Pairs:
     """The best of one block of questions."""
     error = _error_bound(questions.shape[1])
     band, floor = 2 * error + 2.0**-23, at_least - error - 2.0**-23
@@ -124,7 +125,7 @@ def _search(questions: Vectors, units: Vectors | Iterable[Vectors], k: int, at_l
     with crew_for(len(questions), len(units) if isinstance(units, np.ndarray) else None) as crew:
         # Each thread keeps what it finds; the thresholds that it finds it by are those of all.
         parts = [_Part(across, best.beside()) for _ in range(crew.parts)]
-        take: Callable[[Whole], Vectors]
+        take: Callable[[Ints], Float32s]
         if isinstance(units, np.ndarray):
             _see_all(crew, parts, 0, units, block_units)
             take = units.__getitem__
@@ -138,22 +139,22 @@ def _search(questions: Vectors, units: Vectors | Iterable[Vectors], k: int, at_l
     # By question, best first, ties by position.
     order = high[np.lexsort((unit[high], -score[high], question[high]))]
     question = question[order]
-    first = places(question, np.bincount(question, minlength=len(questions))) < k
+    first = runs(0, np.bincount(question, minlength=len(questions))) < k
     return Pairs(question[first], unit[order[first]], score[order[first]])
 
 
-def _see_all(crew: Crew, parts: list["_Part"], start: int, units: Vectors, block_units: int) -> Whole:
+def _see_all(crew: Crew, parts: list["_Part"], start: int, units: Float32s, block_units: int) -> Ints:
     """Let the threads look through units, a block whenever one is free; which became candidates, some more than once."""
     lows = iter(range(0, len(units), block_units))
 
-    def work(part: _Part) -> list[Whole]:
+    def work(part: _Part) -> list[Ints]:
         return [part.see(start + low, units[low : low + block_units]) + low for low in lows]
 
     found = list(chain.from_iterable(crew.map(work, parts)))
     return np.concatenate(found) if found else np.empty(0, np.int64)
 
 
-def _stream(crew: Crew, parts: list["_Part"], blocks: Iterable[Vectors], block_units: int) -> "_Kept":
+def _stream(crew: Crew, parts: list["_Part"], blocks: Iterable[Float32s], block_units: int) -> "_Kept":
     """Show all that comes to every part, and hold the vectors of the candidates among it."""
     kept = _Kept()
     start, added, held = 0, 0, 0
@@ -169,11 +170,11 @@ def _stream(crew: Crew, parts: list["_Part"], blocks: Iterable[Vectors], block_u
 class _Part:
     """What one thread does: products of all questions with some blocks of units, and what it finds in them."""
 
-    def __init__(self, across: Vectors, best: Best) -> None:
+    def __init__(self, across: Float32s, best: Best) -> None:
         self._across, self.best = across, best
         self._room = np.empty((0, across.shape[1]), np.float32)
 
-    def see(self, start: int, block: Vectors) -> Whole:
+    def see(self, start: int, block: Float32s) -> Ints:
         """Look through a block of units; returns which of its rows became candidates, some more than once."""
         scores = self._product(block)
         best = self.best
@@ -189,7 +190,7 @@ class _Part:
         best.add(question[row], unit + start, values[row, lane])
         return unit
 
-    def _product(self, block: Vectors) -> Vectors:
+    def _product(self, block: Float32s) -> Float32s:
         """Float32 scores, shape (units rounded up to whole groups, questions); -inf for units without a vector."""
         wide = self._across.shape
         if block.shape[1] != wide[0]:
@@ -197,10 +198,10 @@ class _Part:
                 f"units have dimension={block.shape[1]}, questions dimension={wide[0]}: one and the same is allowed",
                 hint="embed both by one embedder",
             )
-        wanted = -(-len(block) // _GROUP) * _GROUP
-        if len(self._room) < wanted:
-            self._room = np.empty((wanted, wide[1]), np.float32)
-        room = self._room[:wanted]
+        rows_in_groups = -(-len(block) // _GROUP) * _GROUP
+        if len(self._room) < rows_in_groups:
+            self._room = np.empty((rows_in_groups, wide[1]), np.float32)
+        room = self._room[:rows_in_groups]
         rows, unknown = _unit_rows(block)
         np.matmul(rows, self._across, out=room[: len(rows)])
         room[len(rows) :] = -np.inf
@@ -214,7 +215,7 @@ def _error_bound(dimension: int) -> float:
     return 1.01 * (2 * product + _NEAR_UNIT + 2.0**-22 + np.sqrt(dimension) * 2.0**-26)
 
 
-def _unit_rows(vectors: Vectors) -> tuple[Vectors, Whole]:
+def _unit_rows(vectors: Float32s) -> tuple[Float32s, Ints]:
     """Rows of length 1, the same array where all nearly are; and which rows hold NaN or infinity."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         squared = np.einsum("ij,ij->i", vectors, vectors)
@@ -234,26 +235,26 @@ class _Kept:
     """Vectors of a stream's candidates: all that is held of what has gone by."""
 
     def __init__(self) -> None:
-        self._rows: list[Whole] = [np.empty(0, np.int64)]
-        self._vectors: list[Vectors] = []
+        self._rows: list[Ints] = [np.empty(0, np.int64)]
+        self._vectors: list[Float32s] = []
 
     def __len__(self) -> int:
         return sum(map(len, self._rows))
 
-    def add(self, start: int, block: Vectors, units: Whole) -> int:
+    def add(self, start: int, block: Float32s, units: Ints) -> int:
         """Hold some rows of a block; says how many."""
         units = np.unique(units)
         self._rows.append(units + start)
         self._vectors.append(block[units])
         return len(units)
 
-    def prune(self, candidates: Whole) -> None:
+    def prune(self, candidates: Ints) -> None:
         """Let go of those that have fallen below."""
         rows, vectors = np.concatenate(self._rows), np.concatenate(self._vectors)
         left = np.isin(rows, candidates)
         self._rows, self._vectors = [rows[left]], [vectors[left]]
 
-    def take(self, rows: Whole) -> Vectors:
+    def take(self, rows: Ints) -> Float32s:
         """The vectors of some units."""
         if len(self._vectors) > 1:
             self.prune(np.concatenate(self._rows))
@@ -262,11 +263,11 @@ class _Kept:
 
 def _exact(
     crew: Crew,
-    asked: npt.NDArray[np.float64],
-    question: Whole,
-    unit: Whole,
-    take: Callable[[Whole], Vectors],
-) -> npt.NDArray[np.float64]:
+    asked: Floats,
+    question: Ints,
+    unit: Ints,
+    take: Callable[[Ints], Float32s],
+) -> Floats:
     """Cosines on the grid of some pairs; a unit is put on the grid once, however many questions it is a candidate of."""
     cosine = np.empty(len(unit))
     if not len(unit):

@@ -1,23 +1,25 @@
 """Expand step: neighbours of the candidates along links join them."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memlake.transforms.retrieve.steps.search import Matrix, Search
+from memlake.transforms.base.arrays import Bools, Floats, Ints
+from memlake.transforms.base.errors import NotFoundError
+from memlake.transforms.base.fields import Count, CountOrNone, Number, Texts
+from memlake.transforms.lake.storage.parts import LINKS_PART
+from memlake.transforms.retrieve.steps.search import Search
+from memlake.transforms.retrieve.steps.step import Scope, Stage, Step
 from memlake.transforms.retrieve.store.store import Store
 
-Whole = npt.NDArray[np.int64]
 # Scores of (question, link) held at one time: about 32 MB.
 _BLOCK = 4_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Expand:
+class Expand(Step):
     """Units linked to a candidate, in either direction, become candidates behind or between the others.
 
     A neighbour scores `decay` times its best parent, at every hop anew; a score that is not above 0 is not decayed, since
@@ -31,13 +33,45 @@ class Expand:
         hops: how far; the published study says 1 and runs 3.
     """
 
-    stage: ClassVar[Literal["expand"]] = "expand"
+    stage: ClassVar[Stage] = "expand"
     reads: ClassVar[frozenset[str]] = frozenset({"links"})
-    relations: tuple[str, ...] = ()
-    threshold: float = 0.0
-    cap: int = field(default=0, metadata={"least": 0})
-    hops: int = 1
-    decay: float = 0.8
+    step: Literal["expand"]
+    relations: Texts = ()
+    threshold: Number = 0.0
+    cap: CountOrNone = 0
+    hops: Count = 1
+    decay: Number = 0.8
+
+    def check_stored(self, scope: Scope) -> None:
+        """See Step; a representation that was linked and has no two units alike is no fault: nothing expands.
+
+        Raises:
+            NotFoundError: of a conversation a representation was never linked by these relations.
+        """
+        for representation in scope.representations:
+            linked = self._linked(scope, representation)
+            if lacking := [name for name in scope.conversations if name not in linked]:
+                relations = ", ".join(self.relations) or "any"
+                raise NotFoundError(
+                    f"representation={representation!r} of corpus={scope.corpus!r} has no links of relation={relations} "
+                    f"in {len(lacking)} of {len(scope.conversations)} conversations, the first is {lacking[0]!r}, and a "
+                    "plan expands along them",
+                    hint=f"memlake link {representation} --corpus {scope.corpus}",
+                )
+
+    def _linked(self, scope: Scope, representation: str) -> set[str]:
+        """The conversations whose units were linked, or brought links with them, whatever their number."""
+        here = pc.field("corpus") == scope.corpus
+        made = here & pc.starts_with(pc.field("part"), LINKS_PART.named(representation, ""))
+        brought = here & (pc.field("representation") == representation)
+        if self.relations:
+            made &= pc.field("part").isin([LINKS_PART.named(representation, relation) for relation in self.relations])
+            brought &= pc.field("relation").isin(list(self.relations))
+        tables = (
+            scope.snapshot.dataset(name).to_table(["conversation_id"], where)
+            for name, where in (("parts", made), ("links", brought))
+        )
+        return {name for rows in tables for name in pc.unique(rows["conversation_id"]).to_pylist()}
 
     def apply(self, search: Search) -> Search:
         """Set order, score and `listed` with the neighbours.
@@ -62,10 +96,10 @@ class Expand:
 
     def _join(
         self,
-        score: Matrix,
-        listed: npt.NDArray[np.bool_],
-        shut: npt.NDArray[np.bool_] | None,
-        ways: tuple[Whole, Whole, Whole],
+        score: Floats,
+        listed: Bools,
+        shut: Bools | None,
+        ways: tuple[Ints, Ints, Ints],
     ) -> None:
         """Add neighbours to `listed`, and their scores to `score`."""
         source, starts, target = ways
@@ -91,16 +125,16 @@ class Expand:
             left -= np.count_nonzero(reached, axis=1)
 
 
-def _ways(store: Store, relations: tuple[str, ...], threshold: float) -> tuple[Whole, Whole, Whole]:
+def _ways(store: Store, relations: tuple[str, ...], threshold: float) -> tuple[Ints, Ints, Ints]:
     """Links in both directions: sources sorted by target, where each target's begin, and the targets that have any."""
     links = store.needed("links")
     kept = pc.greater_equal(links["weight"], threshold)
     if relations:
         kept = pc.and_(kept, pc.is_in(links["relation"], value_set=pa.array(relations, pa.string())))
     links = links.filter(kept)
-    one, other = (pc.index_in(links[name], value_set=store.units["unit_id"]) for name in ("source_unit", "target_unit"))
-    both = pc.and_(pc.is_valid(one), pc.is_valid(other))
-    ends = [np.asarray(end.filter(both).to_numpy(), np.int64) for end in (one, other)]
+    found = [pc.index_in(links[name], value_set=store.units["unit_id"]) for name in ("source_unit", "target_unit")]
+    both = pc.and_(*map(pc.is_valid, found))
+    ends = [np.asarray(end.filter(both).to_numpy(), np.int64) for end in found]
     source, target = np.concatenate(ends), np.concatenate(ends[::-1])
     pairs = np.unique(np.stack([target, source]), axis=1)
     targets, starts = np.unique(pairs[0], return_index=True)

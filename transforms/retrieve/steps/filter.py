@@ -1,19 +1,22 @@
 """Filter step: units that cannot be candidates, by what they are, who said them, or when."""
 
 import re
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memlake.transforms.retrieve.steps.search import Chosen, Search
+from memlake.transforms.base.arrays import Bools
+from memlake.transforms.base.fields import Texts
+from memlake.transforms.retrieve.steps.search import Search
+from memlake.transforms.retrieve.steps.step import Seed, Stage, Step, later
 from memlake.transforms.retrieve.store.sources import UNPLACED, latest
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Step):
     """Keep the units that pass every setting that is given.
 
     Attributes:
@@ -24,15 +27,20 @@ class Filter:
             where it has none, a unit's without dated turns is its event's, and what has no date at all stays.
     """
 
-    stage: ClassVar[Literal["filter"]] = "filter"
-    kinds: tuple[str, ...] = field(default=(), metadata={"optional": True})
-    speaker: str | None = field(default=None, metadata={"optional": True, "allowed": ("named",)})
-    time: str | None = field(default=None, metadata={"optional": True, "allowed": ("until_asked",)})
+    stage: ClassVar[Stage] = "filter"
+    step: Literal["filter"]
+    kinds: Texts = later(())
+    speaker: Literal["named"] | None = later(None)
+    time: Literal["until_asked"] | None = later(None)
 
     @property
     def reads(self) -> frozenset[str]:
         """Turns and provenance, for speakers and dates."""
         return frozenset({"provenance", "turns"} if self.speaker or self.time else ())
+
+    def problem(self, seeds: Sequence[Seed]) -> str:  # noqa: ARG002 - whatever they are
+        """See Step."""
+        return "" if self.kinds or self.speaker or self.time else "its filter has no setting and keeps everything"
 
     def apply(self, search: Search) -> Search:
         """Narrow `allowed`.
@@ -51,14 +59,14 @@ class Filter:
         return replace(search, allowed=allowed)
 
 
-def _of_those_named(search: Search) -> Chosen:
+def _of_those_named(search: Search) -> Bools:
     """Which units someone said whom the question names, shape (m, n)."""
     store = search.store
     own = store.units["speaker"]
-    told = store.record.turns["speaker"].take(pa.array(store.sources.turn))
-    names = pc.unique(pc.drop_null(pa.chunked_array([*own.chunks, *told.chunks], pa.string())))
+    of_turns = store.record.turns["speaker"].take(pa.array(store.sources.turn))
+    names = pc.unique(pc.drop_null(pa.chunked_array([*own.chunks, *of_turns.chunks], pa.string())))
     said = np.zeros((len(store), len(names)), np.int64)
-    for unit, speakers in ((np.arange(len(store)), own), (store.sources.unit, told)):
+    for unit, speakers in ((np.arange(len(store)), own), (store.sources.unit, of_turns)):
         name = pc.fill_null(pc.index_in(speakers, value_set=names), -1).to_numpy()
         said[unit[name >= 0], name[name >= 0]] = 1
     patterns = [_name(name) for name in names.to_pylist()]
@@ -77,7 +85,7 @@ def _name(name: str) -> re.Pattern[str]:
     return re.compile(before + re.escape(name.strip()) + after, re.IGNORECASE)
 
 
-def _until_asked(search: Search) -> Chosen:
+def _until_asked(search: Search) -> Bools:
     """Which units are not of a time after the question's, shape (m, n)."""
     store = search.store
     dates = latest(store.sources, store.record.dates)

@@ -1,84 +1,99 @@
 """Fuse steps: the parts of the seed steps become one score a unit."""
 
-from dataclasses import dataclass, field, replace
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
+from pydantic import ConfigDict, Field
 
-from memlake.transforms.retrieve.steps.search import Matrix, Search
+from memlake.transforms.base.arrays import Floats
+from memlake.transforms.base.fields import Number
+from memlake.transforms.retrieve.steps.search import Part, Search
+from memlake.transforms.retrieve.steps.step import Seed, Stage, Step
 
-# What a unit without a vector counts as: the lowest cosine there is, so that it ranks after every unit that has one.
-NO_COSINE = -1.0
-# The parts in the order in which they are added, and those that have no upper end of their own.
-SCALED = ("dense", "lexical", "sparse", "multi")
-_SHARES = ("lexical", "sparse")
+# The order in which these parts are added, so that sums have the bits they always had; others follow by name.
+_FIRST = ("dense", "lexical", "sparse", "multi")
 
 
-@dataclass(frozen=True, slots=True)
-class FuseWeighted:
+class Fuse(Step):
+    """A step that makes one score of the seeds' parts."""
+
+    stage: ClassVar[Stage] = "fuse"
+
+    @abstractmethod
+    def fused(self, parts: Mapping[str, Part]) -> Floats:
+        """The score of every question and unit, of the shape of each part."""
+
+    def apply(self, search: Search) -> Search:
+        """Set the score."""
+        return replace(search, score=self.fused(search.parts))
+
+
+class FuseWeighted(Fuse):
     """The sum over seeds of weight times part: cosine and MaxSim as they are, BM25 and token weights as share of max.
 
     The maximum is over the conversation's units for that question; where it is 0, no unit shares a word with the
-    question, and the share is 0. A seed 'sparse' or 'multi' has to be given its weight; without one there is none.
+    question, and the share is 0. A seed other than dense and lexical has to be given its weight, by its part's name.
     """
 
-    stage: ClassVar[Literal["fuse"]] = "fuse"
-    reads: ClassVar[frozenset[str]] = frozenset()
-    dense: float = 0.7
-    lexical: float = 0.3
-    sparse: float | None = field(default=None, metadata={"optional": True})
-    multi: float | None = field(default=None, metadata={"optional": True})
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Number] = Field(init=False)
 
-    def apply(self, search: Search) -> Search:
-        """Set the score from the parts, in one fixed order."""
-        score = np.zeros((len(search.texts), len(search.store)))
-        for name in SCALED:
-            weight = getattr(self, name)
-            if name in search.parts and weight is not None:
-                score += weight * scaled(name, search.parts[name])
-        return replace(search, score=score)
+    adds_up: ClassVar[bool] = True
+    step: Literal["fuse_weighted"]
+    dense: Number = 0.7
+    lexical: Number = 0.3
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """The weight of each part, in the order in which they are added."""
+        weights = {"dense": self.dense, "lexical": self.lexical, **self.__pydantic_extra__}
+        order = [*_FIRST, *sorted(weights.keys() - set(_FIRST))]
+        return {name: weights[name] for name in order if name in weights}
+
+    def problem(self, seeds: Sequence[Seed]) -> str:
+        """See Step: a seed without a weight, or a weight without its seed, which would go without a word."""
+        for seed in seeds:
+            if not seed.scale:
+                return (
+                    f"fuse_weighted has no weight for {seed.step}, which only ranks; fuse_rrf adds ranks of any seeds"
+                )
+            if seed.part not in self.weights:
+                return f"fuse_weighted gives {seed.step} no weight: add {seed.part} = 0.3 to it"
+        unused = sorted(self.__pydantic_extra__.keys() - {seed.part for seed in seeds})
+        return f"fuse_weighted weighs {unused[0]}, and no step seeds it" if unused else ""
+
+    def fused(self, parts: Mapping[str, Part]) -> Floats:
+        """See Fuse; parts are added in one fixed order."""
+        weighted = [(parts[name], weight) for name, weight in self.weights.items() if name in parts]
+        score = np.zeros(weighted[0][0].values.shape)
+        for part, weight in weighted:
+            score += weight * part.scaled()
+        return score
 
 
-@dataclass(frozen=True, slots=True)
-class FuseRrf:
+class FuseRrf(Fuse):
     """Reciprocal rank fusion: the sum over seeds of 1 / (k0 + rank).
 
     Cormack, Clarke and Büttcher, Reciprocal Rank Fusion, SIGIR 2009 (k0 = 60). A seed adds nothing to a unit that it
     did not find: one without a vector, or that shares no word or token with the question.
     """
 
-    stage: ClassVar[Literal["fuse"]] = "fuse"
-    reads: ClassVar[frozenset[str]] = frozenset()
-    k0: float = 60.0
+    step: Literal["fuse_rrf"]
+    k0: Number = 60.0
 
-    def apply(self, search: Search) -> Search:
-        """Set the score from the ranks in every part, parts in the order of their names."""
-        score = np.zeros((len(search.texts), len(search.store)))
-        for name in sorted(search.parts):
-            part = search.parts[name]
-            found = part > 0 if name in _SHARES else ~np.isnan(part)
-            score += np.where(found, 1.0 / (self.k0 + _ranks(np.where(found, part, -np.inf))), 0.0)
-        return replace(search, score=score)
+    def fused(self, parts: Mapping[str, Part]) -> Floats:
+        """See Fuse; parts are added in the order of their names."""
+        score = np.zeros(next(iter(parts.values())).values.shape)
+        for _, part in sorted(parts.items()):
+            found = part.found
+            score += np.where(found, 1.0 / (self.k0 + _ranks(np.where(found, part.values, -np.inf))), 0.0)
+        return score
 
 
-def scaled(name: str, part: Matrix) -> Matrix:
-    """A part on a scale that can be added: from -1 or 0 to 1, and lowest for a unit without a vector."""
-    return share_of_maximum(part) if name in _SHARES else cosine_or_lowest(part)
-
-
-def cosine_or_lowest(dense: Matrix) -> Matrix:
-    """The cosines, with NO_COSINE where there is none."""
-    return np.where(np.isnan(dense), NO_COSINE, dense)
-
-
-def share_of_maximum(lexical: Matrix) -> Matrix:
-    """Scores of words over the largest of its question, shape kept; 0 where the largest is 0, or there is none."""
-    known = np.nan_to_num(lexical, nan=0.0)
-    largest = known.max(axis=1, keepdims=True, initial=0.0)
-    return known / np.where(largest > 0, largest, 1.0)
-
-
-def _ranks(part: Matrix) -> Matrix:
+def _ranks(part: Floats) -> Floats:
     """Rank of each unit from 1, by descending float32 value; units stand in order of unit_id, so ties go by it."""
     order = np.argsort(-part.astype(np.float32), axis=1, kind="stable")
     ranks = np.empty(part.shape)

@@ -1,18 +1,19 @@
 """Pack step: how many leading units each context holds, and in which order it shows them."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from memlake.transforms.base.arrays import Ints
+from memlake.transforms.base.fields import CountOrNone
 from memlake.transforms.retrieve.contexts.shown import show
 from memlake.transforms.retrieve.steps.search import CutoffKind, Search
+from memlake.transforms.retrieve.steps.step import Stage, Step, later
 from memlake.transforms.retrieve.store.chance import chance
 
 
-@dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(Step):
     """Units in rank order: the first k, or while the running sum of their cost stays within the budget.
 
     The first unit that does not fit ends the context, even when a later, smaller one would fit. `order` says how the text
@@ -25,10 +26,12 @@ class Pack:
         seed: of the random order.
     """
 
-    stage: ClassVar[Literal["pack"]] = "pack"
-    order: str = field(default="score", metadata={"allowed": ("score", "time", "random"), "optional": True})
-    most: int | None = field(default=None, metadata={"optional": True, "least": 0})
-    seed: int = field(default=0, metadata={"optional": True, "least": 0})
+    stage: ClassVar[Stage] = "pack"
+    adds_up: ClassVar[bool] = True
+    step: Literal["pack"]
+    order: Literal["score", "time", "random"] = later("score")
+    most: CountOrNone | None = later(None)
+    seed: CountOrNone = later(0)
 
     @property
     def reads(self) -> frozenset[str]:
@@ -50,7 +53,7 @@ class Pack:
         elif self.order == "random":
             shown = shown.at_random(chance(search.questions, search.store, self.seed))
         most = search.listed if self.most is None else np.minimum(search.listed, self.most)
-        leading: dict[tuple[CutoffKind, int], npt.NDArray[np.int64]] = {}
+        leading: dict[tuple[CutoffKind, int], Ints] = {}
         for kind, cutoff in search.cutoffs.pairs():
             # No unit costs less than 0, so the running sum never falls and the fitting ranks are the leading ones.
             fits = np.count_nonzero(shown.running[:, 1:] <= cutoff, axis=1) if kind == "tokens" else np.int64(cutoff)

@@ -1,16 +1,16 @@
 """Rank step: units by descending score, ties by unit_id ascending."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from memlake.transforms.retrieve.steps.fuse import cosine_or_lowest
+from memlake.transforms.base.fields import CountOrNone, Number
 from memlake.transforms.retrieve.steps.search import Search
+from memlake.transforms.retrieve.steps.step import Stage, Step, later
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
+class Rank(Step):
     """Order the units of the conversation; a score is a float64 rounded to float32, and a tie is equality of those.
 
     Without a fuse step the one seed is the score; a unit without a vector then ranks last. A unit that a filter took out,
@@ -21,17 +21,18 @@ class Rank:
         above: only units that score more than this are.
     """
 
-    stage: ClassVar[Literal["rank"]] = "rank"
-    reads: ClassVar[frozenset[str]] = frozenset()
-    candidates: int | None = field(default=None, metadata={"optional": True, "least": 0})
-    above: float | None = field(default=None, metadata={"optional": True})
+    stage: ClassVar[Stage] = "rank"
+    adds_up: ClassVar[bool] = True
+    step: Literal["rank"]
+    candidates: CountOrNone | None = later(None)
+    above: Number | None = later(None)
 
     def apply(self, search: Search) -> Search:
         """Set score (rounded), order and how many ranks are candidates."""
         score = search.score
         if score is None:
-            ((name, part),) = search.parts.items()
-            score = cosine_or_lowest(part) if name in ("dense", "multi") else np.nan_to_num(part, nan=0.0)
+            (part,) = search.parts.values()
+            score = part.whole()
         rounded = score.astype(np.float32)
         shut = [~chosen for chosen in (search.sought, search.allowed) if chosen is not None]
         if self.above is not None:

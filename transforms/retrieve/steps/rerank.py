@@ -1,16 +1,18 @@
 """Rerank step: the first units of each question in the order of a cross-encoder, the rest behind them as they were."""
 
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 
-from memlake.transforms.embed.reranker import load_reranker
-from memlake.transforms.retrieve.steps.search import Search
+from memlake.transforms.base.arrays import runs
+from memlake.transforms.base.fields import Count, Text, checked
+from memlake.transforms.embed.reranker import check_reranker, load_reranker
+from memlake.transforms.retrieve.steps.search import Part, Search
+from memlake.transforms.retrieve.steps.step import Stage, Step
 
 
-@dataclass(frozen=True, slots=True)
-class Rerank:
+class Rerank(Step):
     """Show the first `pool` candidates of each question to a reranker, and order these by its score, ties by unit_id.
 
     Attributes:
@@ -21,16 +23,26 @@ class Rerank:
         normalise: store scores through the sigmoid; the order is by the model's own.
     """
 
-    stage: ClassVar[Literal["rerank"]] = "rerank"
-    reads: ClassVar[frozenset[str]] = frozenset()
-    model: str = "bge-reranker-v2-m3"
-    pool: int = 30
-    text: str = field(default="show", metadata={"allowed": ("show", "key")})
-    max_length: int = 512
+    stage: ClassVar[Stage] = "rerank"
+    part: ClassVar[str] = "rerank"
+    step: Literal["rerank"]
+    model: Annotated[Text, checked(check_reranker)] = "bge-reranker-v2-m3"
+    pool: Count = 30
+    text: Literal["show", "key"] = "show"
+    max_length: Count = 512
     normalise: bool = True
 
+    @property
+    def rerankers(self) -> tuple[str, ...]:
+        """See Step."""
+        return (self.model,)
+
+    def with_reranker(self, model: str) -> Self | None:
+        """See Step; another model's name is not checked here."""
+        return None if model == "none" else self.model_copy(update={"model": model})
+
     def apply(self, search: Search) -> Search:
-        """Set the order and `rerank`.
+        """Set the order, and add the part.
 
         Raises:
             NotFoundError: the reranker, or its weights, are not here; there is no other order to fall back to.
@@ -41,10 +53,10 @@ class Rerank:
         reranker = load_reranker(self.model)
         pool = np.minimum(self.pool, search.listed)
         if not pool.any():
-            return replace(search, rerank=scores)
+            return search.with_part(self.part, Part(scores))
         texts = search.store.units[f"{self.text}_text"].to_pylist()
         question = np.repeat(np.arange(len(pool)), pool)
-        rank = np.arange(len(question)) - np.repeat(np.cumsum(pool) - pool, pool)
+        rank = runs(0, pool)
         unit = search.order[question, rank]
         pairs = [
             (search.texts[asked], texts[shown]) for asked, shown in zip(question.tolist(), unit.tolist(), strict=True)
@@ -55,4 +67,4 @@ class Rerank:
         best = np.lexsort((unit, -made.logits, question))
         order = search.order.copy()
         order[question, rank] = unit[best]
-        return replace(search, order=order, rerank=scores, rerank_cut=made.cut)
+        return replace(search.with_part(self.part, Part(scores)), order=order, rerank_cut=made.cut)

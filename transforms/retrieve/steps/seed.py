@@ -1,40 +1,51 @@
 """Seed steps: every unit of the conversation gets a score for every question, exactly, by one scorer."""
 
-from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from memlake.transforms.embed.outputs import Vectors
+from memlake.transforms.base.arrays import Float32s, Floats, Ints
+from memlake.transforms.base.fields import Count, Number
+from memlake.transforms.embed.outputs import Outputs
 from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
 from memlake.transforms.retrieve.indexes.lexical import LexicalIndex, LexicalSettings
 from memlake.transforms.retrieve.indexes.lexical_okapi import OkapiIndex
-from memlake.transforms.retrieve.steps.search import Matrix, Search, needed
-from memlake.transforms.retrieve.store.store import Store
+from memlake.transforms.retrieve.indexes.topk import top_k
+from memlake.transforms.retrieve.indexes.words import WordIndex
+from memlake.transforms.retrieve.steps.search import NO_COSINE, Part, Scale, Search
+from memlake.transforms.retrieve.steps.step import Leaders, Seed, later
+from memlake.transforms.retrieve.store.stock import Stock, StreamedStock
 
 
-@dataclass(frozen=True, slots=True)
-class SeedDense:
+class SeedDense(Seed):
     """Exact cosine of question and unit; NaN where either has no vector, 0 where a vector is all zeros."""
 
-    stage: ClassVar[Literal["seed"]] = "seed"
-    reads: ClassVar[frozenset[str]] = frozenset()
-    output: ClassVar[str] = "dense"
+    adds_up: ClassVar[bool] = True
+    part: ClassVar[str] = "dense"
+    scale: ClassVar[Scale] = "cosine"
+    outputs: ClassVar[frozenset[str]] = frozenset({"dense"})
+    step: Literal["seed_dense"]
 
-    def apply(self, search: Search) -> Search:
-        """Add the part 'dense'.
+    def score(self, search: Search) -> Floats:
+        """See Seed.
 
         Raises:
             UsageError: the store or the questions were not embedded.
         """
-        asked, stored = needed(search, "seed_dense", self.output)
+        asked, stored = search.outputs(self.step, "dense")
         assert asked.dense is not None
         assert stored.dense is not None
-        return replace(search, parts={**search.parts, "dense": cosines(asked.dense, stored.dense)})
+        return cosines(asked.dense, stored.dense)
+
+    def leaders(self, stock: StreamedStock, text: str, asked: Outputs | None, k: int) -> Leaders:  # noqa: ARG002 - no words
+        """See Seed; vectors are read once, and only those of candidates are held."""
+        assert asked is not None
+        assert asked.dense is not None
+        found = top_k(asked.dense, stock.vectors(), k)
+        return _leaders(found.index[0], found.score[0], NO_COSINE, self.scale)
 
 
-@dataclass(frozen=True, slots=True)
-class SeedLexical:
+class SeedLexical(Seed):
     """BM25 of question and key_text over the units of the conversation.
 
     Attributes:
@@ -43,27 +54,48 @@ class SeedLexical:
         formula: 'lucene' as bm25s has it; 'okapi' is rank_bm25's BM25Okapi, with words of its own whatever the language.
     """
 
-    stage: ClassVar[Literal["seed"]] = "seed"
-    reads: ClassVar[frozenset[str]] = frozenset()
-    language: str = field(default="english", metadata={"allowed": ("english", "other")})
-    k1: float = 1.5
-    b: float = 0.75
-    copies: int = field(default=1, metadata={"optional": True})
-    formula: str = field(default="lucene", metadata={"allowed": ("lucene", "okapi"), "optional": True})
+    adds_up: ClassVar[bool] = True
+    part: ClassVar[str] = "lexical"
+    scale: ClassVar[Scale] = "words"
+    step: Literal["seed_lexical"]
+    language: Literal["english", "other"] = "english"
+    k1: Number = 1.5
+    b: Number = 0.75
+    copies: Count = later(1)
+    formula: Literal["lucene", "okapi"] = later("lucene")
 
-    def apply(self, search: Search) -> Search:
-        """Add the part 'lexical'."""
-        return replace(search, parts={**search.parts, "lexical": self._index(search.store).scores(search.texts)})
+    def score(self, search: Search) -> Floats:
+        """See Seed."""
+        return self._index(search.store).scores(search.texts)
 
-    def _index(self, store: Store) -> LexicalIndex | OkapiIndex:
-        if self.formula == "okapi":
-            key = ("okapi", self.k1, self.b, self.copies)
-            return store.once(key, lambda: OkapiIndex.build(store.key_texts(self.copies), k1=self.k1, b=self.b))
+    def leaders(self, stock: StreamedStock, text: str, asked: Outputs | None, k: int) -> Leaders:  # noqa: ARG002 - no vectors
+        """See Seed."""
+        units, scores = self._index(stock).top([text], k)
+        return _leaders(units[0], scores[0], 0.0, self.scale)
+
+    def _index(self, store: Stock) -> WordIndex:
+        """The index of the units, made once."""
         language = "other" if store.language == "other" else self.language
-        return store.lexical_index(LexicalSettings(language=language, k1=self.k1, b=self.b), self.copies)
+        settings = LexicalSettings(language=language, k1=self.k1, b=self.b)
+
+        def build() -> WordIndex:
+            texts = ["\n".join([text] * self.copies) for text in store.key_texts()]
+            if self.formula == "okapi":
+                return OkapiIndex.build(texts, k1=self.k1, b=self.b)
+            return LexicalIndex.build(texts, settings)
+
+        return store.once((self.formula, settings, self.copies), build)
 
 
-def cosines(questions: Vectors, units: Vectors) -> Matrix:
+def _leaders(units: Ints, scores: Floats, lowest: float, scale: Scale) -> Leaders:
+    """Of k places those that are filled; where some are not, every other unit has the lowest score."""
+    filled = units >= 0
+    largest, least = scores[filled][[0, -1]] if filled.any() else (lowest, lowest)
+    whole = not filled.all()
+    return Leaders(units[filled], Part(np.array([[largest, lowest if whole else least]]), scale), whole)
+
+
+def cosines(questions: Float32s, units: Float32s) -> Floats:
     """Cosine of every question and unit, shape (questions, units); the same bits on every run and machine."""
     asked, stored = on_grid(questions), on_grid(units)
     known_asked, known_stored = ~np.isnan(questions).any(axis=1), ~np.isnan(units).any(axis=1)

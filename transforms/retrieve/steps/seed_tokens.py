@@ -1,67 +1,65 @@
 """Seed steps on tokens: the weights and the vectors that an embedder gives each token of a text."""
 
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from memlake.transforms.base.arrays import Floats, Ints
 from memlake.transforms.embed.embedder import Ragged
 from memlake.transforms.embed.outputs import Outputs
 from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
-from memlake.transforms.retrieve.steps.search import Matrix, Search, needed
+from memlake.transforms.retrieve.steps.search import Scale, Search
+from memlake.transforms.retrieve.steps.step import Seed
 
 # Products of token vectors held at one time: about 64 MB, whatever the conversation.
 _BLOCK = 8_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class SeedSparse:
+class SeedSparse(Seed):
     """Weights of the tokens that question and unit share, multiplied and added: FlagEmbedding's lexical matching score.
 
     NaN where either has no vector, 0 where they share no token.
     """
 
-    stage: ClassVar[Literal["seed"]] = "seed"
-    reads: ClassVar[frozenset[str]] = frozenset()
-    output: ClassVar[str] = "sparse"
+    part: ClassVar[str] = "sparse"
+    scale: ClassVar[Scale] = "words"
+    outputs: ClassVar[frozenset[str]] = frozenset({"sparse"})
+    step: Literal["seed_sparse"]
 
-    def apply(self, search: Search) -> Search:
-        """Add the part 'sparse'.
+    def score(self, search: Search) -> Floats:
+        """See Seed.
 
         Raises:
             UsageError: the store or the questions have no weights of tokens.
         """
-        asked, stored = needed(search, "seed_sparse", self.output)
-        score = lexical_weights_scores(asked.sparse, stored.sparse)
-        return replace(search, parts={**search.parts, "sparse": _known(score, asked, stored)})
+        asked, stored = search.outputs(self.step, "sparse")
+        return _known(lexical_weights_scores(asked.sparse, stored.sparse), asked, stored)
 
 
-@dataclass(frozen=True, slots=True)
-class SeedMulti:
+class SeedMulti(Seed):
     """MaxSim: the mean over the question's tokens of each one's largest cosine with a token of the unit.
 
     FlagEmbedding's colbert_score; NaN where either has no vector.
     """
 
-    stage: ClassVar[Literal["seed"]] = "seed"
-    reads: ClassVar[frozenset[str]] = frozenset()
-    output: ClassVar[str] = "multi"
+    part: ClassVar[str] = "multi"
+    scale: ClassVar[Scale] = "cosine"
+    outputs: ClassVar[frozenset[str]] = frozenset({"multi"})
+    step: Literal["seed_multi"]
 
-    def apply(self, search: Search) -> Search:
-        """Add the part 'multi'.
+    def score(self, search: Search) -> Floats:
+        """See Seed.
 
         Raises:
             UsageError: the store or the questions have no vectors of tokens.
         """
-        asked, stored = needed(search, "seed_multi", self.output)
+        asked, stored = search.outputs(self.step, "multi")
         assert asked.multi is not None
         assert stored.multi is not None
-        score = max_sim(asked.multi, stored.multi)
-        return replace(search, parts={**search.parts, "multi": _known(score, asked, stored)})
+        return _known(max_sim(asked.multi, stored.multi), asked, stored)
 
 
-def lexical_weights_scores(questions: Any, units: Any) -> Matrix:
+def lexical_weights_scores(questions: Any, units: Any) -> Floats:
     """Dot product of every row of two CSR matrices, shape (questions, units), float64.
 
     Weights are float32, so a product of two is exact in float64; products are added by ascending token id, one after
@@ -72,11 +70,11 @@ def lexical_weights_scores(questions: Any, units: Any) -> Matrix:
     width = max(questions.shape[1], units.shape[1])
     asked = sparse.csr_matrix((questions.data, questions.indices, questions.indptr), (questions.shape[0], width))
     stored = sparse.csr_matrix((units.data, units.indices, units.indptr), (units.shape[0], width))
-    score: Matrix = (asked @ stored.T.tocsr()).toarray()
+    score: Floats = (asked @ stored.T.tocsr()).toarray()
     return score
 
 
-def max_sim(questions: Ragged, units: Ragged) -> Matrix:
+def max_sim(questions: Ragged, units: Ragged) -> Floats:
     """MaxSim of every question and unit, shape (questions, units), float64; 0 for a text without tokens.
 
     Vectors are rounded to a grid on which float64 adds without rounding, so a block's size changes no bit.
@@ -97,7 +95,7 @@ def max_sim(questions: Ragged, units: Ragged) -> Matrix:
     return found
 
 
-def _blocks(offsets: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
+def _blocks(offsets: Ints, most: int) -> list[tuple[int, int]]:
     """Ranges of texts of at most `most` tokens together; a longer text is a range of its own."""
     blocks: list[tuple[int, int]] = []
     first = 0
@@ -109,7 +107,7 @@ def _blocks(offsets: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
     return blocks
 
 
-def _known(score: Matrix, asked: Outputs, stored: Outputs) -> Matrix:
+def _known(score: Floats, asked: Outputs, stored: Outputs) -> Floats:
     score[asked.missing, :] = np.nan
     score[:, stored.missing] = np.nan
     return score

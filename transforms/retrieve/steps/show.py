@@ -1,14 +1,22 @@
 """Show steps: what of a unit a context holds. At most one of them stands in a plan; without one it is show_text."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 from memlake.transforms.retrieve.contexts.view import View
 from memlake.transforms.retrieve.steps.search import Search
+from memlake.transforms.retrieve.steps.step import Stage, Step
 
 
-@dataclass(frozen=True, slots=True)
-class Show:
+class _ShowStep(Step):
+    stage: ClassVar[Stage] = "show"
+
+    def apply(self, search: Search) -> Search:
+        """Set the view."""
+        return replace(search, view=self.view or search.view)
+
+
+class Show(_ShowStep):
     """Another text of each unit: its key_text, or the quote that it rests on; with its header or without.
 
     A unit without a quote shows its show_text in the quote's place. Costs are those of what is shown.
@@ -17,39 +25,31 @@ class Show:
         header: false leaves out the first header_chars of what is shown.
     """
 
-    stage: ClassVar[Literal["show"]] = "show"
-    reads: ClassVar[frozenset[str]] = frozenset()
-    text: str = field(default="show", metadata={"allowed": ("show", "key", "quote")})
+    step: Literal["show"]
+    text: Literal["show", "key", "quote"] = "show"
     header: bool = True
 
-    def apply(self, search: Search) -> Search:
-        """Set the view."""
-        return replace(search, view=View(text=self.text, header=self.header))
+    @property
+    def view(self) -> View:
+        """See Step."""
+        return View(text=self.text, header=self.header)
 
 
-@dataclass(frozen=True, slots=True)
-class Merge:
+class Merge(_ShowStep):
     """Of each slice only what no better unit of the context has shown; white space alone is nothing.
 
     Each stretch of a slice stands behind the unit's header, without the white space at its ends. Units that are no slice
     are shown whole. Packed in time order, slices side by side in one session are one piece behind the first one's header.
     """
 
-    stage: ClassVar[Literal["show"]] = "show"
     reads: ClassVar[frozenset[str]] = frozenset({"turns"})
-
-    def apply(self, search: Search) -> Search:
-        """Set the view."""
-        return replace(search, view=View(only_new="spans"))
+    view: ClassVar[View] = View(only_new="spans")
+    step: Literal["merge"]
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(_ShowStep):
     """The turns behind each unit, as the representation `turns` shows them, each once a context."""
 
-    stage: ClassVar[Literal["show"]] = "show"
     reads: ClassVar[frozenset[str]] = frozenset({"provenance", "turns"})
-
-    def apply(self, search: Search) -> Search:
-        """Set the view."""
-        return replace(search, view=View(only_new="turns"))
+    view: ClassVar[View] = View(only_new="turns")
+    step: Literal["project"]

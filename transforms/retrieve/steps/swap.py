@@ -1,30 +1,31 @@
 """Swap step: each question is shown what another question of its conversation found: the shuffled-evidence control."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from memlake.transforms.base.arrays import Ints
+from memlake.transforms.base.fields import CountOrNone
 from memlake.transforms.base.ids import content_id
 from memlake.transforms.retrieve.steps.search import Search
+from memlake.transforms.retrieve.steps.step import Stage, Step
 
 
-@dataclass(frozen=True, slots=True)
-class Swap:
+class Swap(Step):
     """Ranked list and context are those of another question of the conversation, never the question's own.
 
     Questions by id are rotated by a number from the seed, so that each one's context is shown exactly once. Where nothing
     else is asked of the conversation, nothing is shown. Rows of retrievals are the other question's too.
     """
 
-    stage: ClassVar[Literal["swap"]] = "swap"
-    reads: ClassVar[frozenset[str]] = frozenset()
-    seed: int = field(default=0, metadata={"least": 0})
+    stage: ClassVar[Stage] = "swap"
+    step: Literal["swap"]
+    seed: CountOrNone = 0
 
-    def partners(self, questions: pa.Table) -> npt.NDArray[np.int64]:
+    def partners(self, questions: pa.Table) -> Ints:
         """Whose context each question is shown, as rows of `questions`; its own where there is one question only."""
         by_id = pc.sort_indices(questions["question_id"]).to_numpy().astype(np.int64)
         count = len(by_id)

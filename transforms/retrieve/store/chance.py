@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.ids import content_ids
 from memlake.transforms.retrieve.store.store import Store
 
@@ -11,7 +12,7 @@ from memlake.transforms.retrieve.store.store import Store
 LEVELS = 2**24
 
 
-def chance(questions: pa.Table, store: Store, seed: int) -> npt.NDArray[np.int64]:
+def chance(questions: pa.Table, store: Store, seed: int) -> Ints:
     """A number from 1 to LEVELS for each question and unit, shape (questions, units), from their ids and the seed.
 
     The finaliser of SplitMix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014) over

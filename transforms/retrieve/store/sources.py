@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Whole = npt.NDArray[np.int64]
+from memlake.transforms.base.arrays import Ints
+
 # Where a unit begins whose place is not known: after everything else.
 UNPLACED = np.iinfo(np.int64).max
 # Turns come before code points: below 2^32 code points a conversation, and 2^31 turns.
@@ -25,9 +25,9 @@ class Sources:
             provenance.
     """
 
-    unit: Whole
-    turn: Whole
-    begins: Whole
+    unit: Ints
+    turn: Ints
+    begins: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +45,12 @@ class Record:
         return "\n".join(self._lines)
 
     @cached_property
-    def starts(self) -> Whole:
+    def starts(self) -> Ints:
         """First code point of each turn in the canonical text."""
         return np.asarray(self.turns["char_start"].to_numpy(), np.int64)
 
     @cached_property
-    def session_starts(self) -> Whole:
+    def session_starts(self) -> Ints:
         """First code point of each session."""
         session = np.asarray(self.turns["session_ordinal"].to_numpy(), np.int64)
         return self.starts[np.diff(session, prepend=-1) != 0]
@@ -63,7 +63,7 @@ class Record:
         return pa.array(lines, pa.string())
 
     @cached_property
-    def dates(self) -> Whole:
+    def dates(self) -> Ints:
         """When each turn was said, else when its session took place, in microseconds; UNPLACED when unknown."""
         known = pc.coalesce(self.turns["said_at"], self.turns["session_at"]).cast(pa.int64())
         return np.asarray(pc.fill_null(known, UNPLACED).to_numpy(), np.int64)
@@ -73,7 +73,7 @@ class Record:
         speakers, texts = (self.turns[name].to_pylist() for name in ("speaker", "text"))
         return [f"{speaker}: {text}" for speaker, text in zip(speakers, texts, strict=True)]
 
-    def places(self, chars: Whole) -> Whole:
+    def places(self, chars: Ints) -> Ints:
         """Code points of the canonical text on the scale of `Sources.begins`."""
         turn = np.maximum(np.searchsorted(self.starts, chars, side="right") - 1, 0)
         return turn * _TURN + chars + 1
@@ -99,7 +99,7 @@ def record_of(turns: pa.Table) -> Record:
     return Record(turns.combine_chunks())
 
 
-def latest(sources: Sources, dates: Whole) -> Whole:
+def latest(sources: Sources, dates: Ints) -> Ints:
     """The latest known date of each unit's turns, shape (units,); UNPLACED where none is known."""
     known = dates[sources.turn] != UNPLACED
     found = np.full(len(sources.begins), np.iinfo(np.int64).min)

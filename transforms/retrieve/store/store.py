@@ -1,22 +1,19 @@
 """What is searched: the units of one conversation as columns, with what every cell needs of them computed once."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from memlake.transforms.base.arrays import Float32s, Ints
 from memlake.transforms.base.errors import NotFoundError, UsageError
-from memlake.transforms.embed.outputs import Outputs, Vectors, as_outputs, outputs_from
-from memlake.transforms.retrieve.indexes.lexical import LexicalIndex, LexicalSettings
+from memlake.transforms.embed.outputs import Outputs, as_outputs, outputs_from
 from memlake.transforms.retrieve.store.sources import Record, Sources, record_of, sources_of
+from memlake.transforms.retrieve.store.stock import Stock
 from memlake.transforms.text.content_tokens import Language, content_tokens_of
-
-T = TypeVar("T")
 
 UNIT_TOKENS = pa.schema(
     [
@@ -33,47 +30,31 @@ class Coded:
     """Distinct content tokens of some texts: vocabulary in code point order, offsets (texts + 1,), token numbers."""
 
     vocabulary: pa.StringArray
-    offsets: npt.NDArray[np.int64]
-    numbers: npt.NDArray[np.int64]
+    offsets: Ints
+    numbers: Ints
 
 
-@dataclass(frozen=True, eq=False)
-class Store:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Store(Stock):
     """The units of one conversation, sorted by unit_id so that a stable sort breaks ties as the metrics ask.
 
     Attributes:
         units: rows of the units schema, of one conversation and one or more representations.
         vectors: what an embedder gave of the units, aligned with them. None: not embedded.
-        language: 'english' or 'other': how content tokens are stemmed.
-        provenance, turns, links: rows of these tables, of the conversation, turns by ordinal. None: not read.
-        kept: what is made of them once, by what it is: indexes, costs, texts.
+        beside: rows of other tables, of the conversation, by the table's name; turns by ordinal.
     """
 
     units: pa.Table
     vectors: Outputs | None = None
-    language: Language = "english"
-    provenance: pa.Table | None = None
-    turns: pa.Table | None = None
-    links: pa.Table | None = None
-    kept: dict[Hashable, Any] = field(default_factory=dict)
+    beside: Mapping[str, pa.Table] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.units.num_rows
 
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, made when first asked for under this key."""
-        if key not in self.kept:
-            self.kept[key] = make()
-        made: T = self.kept[key]
-        return made
-
-    def lexical_index(self, settings: LexicalSettings, copies: int = 1) -> LexicalIndex:
-        """The BM25 index of every key_text under these settings, each text counted `copies` times."""
-        return self.once((settings, copies), lambda: LexicalIndex.build(self.key_texts(copies), settings))
-
-    def key_texts(self, copies: int = 1) -> list[str]:
-        """What is searched of each unit, `copies` times in a row."""
-        return ["\n".join([text] * copies) for text in self.units["key_text"].to_pylist()]
+    def key_texts(self) -> list[str]:
+        """See Stock."""
+        texts: list[str] = self.units["key_text"].to_pylist()
+        return texts
 
     @cached_property
     def sources(self) -> Sources:
@@ -99,13 +80,12 @@ class Store:
         Raises:
             UsageError: it was not read.
         """
-        held: pa.Table | None = getattr(self, table)
-        if held is None:
+        if table not in self.beside:
             raise UsageError(
                 f"a step of the plan needs {table}, and the store was opened without: of one conversation they are allowed",
                 hint="memlake study run STUDY reads them for every conversation",
             )
-        return held
+        return self.beside[table]
 
     @cached_property
     def content_tokens(self) -> Coded:
@@ -141,11 +121,9 @@ def coded_tokens(texts: pa.Array | pa.ChunkedArray, language: Language) -> Coded
 def open_store(
     units: pa.Table,
     *,
-    vectors: Vectors | Outputs | None = None,
+    vectors: Float32s | Outputs | None = None,
     language: Language = "english",
-    provenance: pa.Table | None = None,
-    turns: pa.Table | None = None,
-    links: pa.Table | None = None,
+    **beside: pa.Table,
 ) -> Store:
     """Sort the units of one conversation, and their vectors with them, by unit_id.
 
@@ -154,7 +132,8 @@ def open_store(
         vectors: outputs of the units, aligned with them; or vectors alone, shape (units, dimension), rows of NaN where a
             unit has none.
         language: how content tokens are stemmed.
-        provenance, turns, links: rows of the conversation, for plans that need them; those of other units do no harm.
+        beside: rows of the conversation in other tables, by the table's name, for plans that read them; those of other
+            units do no harm.
 
     Raises:
         UsageError: the units are of several conversations, or the vectors are not one a unit.
@@ -177,9 +156,7 @@ def open_store(
         units=units.take(order).combine_chunks(),
         vectors=aligned,
         language=language,
-        provenance=provenance,
-        turns=None if turns is None else turns.sort_by("ordinal"),
-        links=links,
+        beside={name: rows.sort_by("ordinal") if name == "turns" else rows for name, rows in beside.items()},
     )
 
 
@@ -189,11 +166,20 @@ def align_vectors(units: pa.Table, stored: pa.Table) -> Outputs:
     Raises:
         NotFoundError: a unit has no row; it was never embedded.
     """
-    rows = pc.index_in(units["unit_id"], value_set=stored["unit_id"]).combine_chunks()
+    return outputs_from(stored, embedded_rows(units["unit_id"], stored["unit_id"]))
+
+
+def embedded_rows(unit_ids: pa.ChunkedArray, stored: pa.ChunkedArray) -> pa.Array:
+    """Where among the unit_ids of a Lance table those of some units stand.
+
+    Raises:
+        NotFoundError: a unit has no row; it was never embedded.
+    """
+    rows = pc.index_in(unit_ids, value_set=stored).combine_chunks()
     if rows.null_count:
-        missing = pc.filter(units["unit_id"], pc.is_null(rows))[0].as_py()
+        missing = pc.filter(unit_ids, pc.is_null(rows))[0].as_py()
         raise NotFoundError(
-            f"units={rows.null_count} of {units.num_rows} have no vector, the first is unit_id={missing}",
+            f"units={rows.null_count} of {len(unit_ids)} have no vector, the first is unit_id={missing}",
             hint="memlake embed --embedder NAME",
         )
-    return outputs_from(stored, rows)
+    return rows

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from memlake.transforms.base.arrays import Bools, Floats, Ints
 from memlake.transforms.score.statistics.means import interval_note
 from memlake.transforms.score.statistics.resampling import (
-    Floats,
     Weights,
     bootstrap_method,
     cluster_weights,
@@ -18,7 +18,7 @@ from memlake.transforms.score.statistics.resampling import (
     resampled,
 )
 from memlake.transforms.score.statistics.rows import MAJORITY, NO_SCORES, ONE_CLUSTER, few_clusters, notes, row_of
-from memlake.transforms.score.statistics.series import Codes, Mask, codes_of
+from memlake.transforms.score.statistics.series import codes_of
 from memlake.transforms.study.study import Study
 
 _ANSWER = ["cell", "cutoff_kind", "cutoff", "label_set", "question_id", "repeat", "conversation_id"]
@@ -38,9 +38,9 @@ class Verdicts:
     """
 
     judges: list[str]
-    groups: list[tuple[tuple[str, str, int, str], Mask]]
+    groups: list[tuple[tuple[str, str, int, str], Bools]]
     clusters: int
-    cluster_of: Codes
+    cluster_of: Ints
     right: Floats
     given: Floats
 
@@ -99,7 +99,7 @@ def _verdicts(rows: pa.Table) -> Verdicts:
     return Verdicts(judges, masks, len(conversations), cluster_of, right, given)
 
 
-def _numbered(table: pa.Table, columns: list[str]) -> tuple[Codes, pa.Table]:
+def _numbered(table: pa.Table, columns: list[str]) -> tuple[Ints, pa.Table]:
     """Each row's place among the distinct values of some columns, and a first row of each, in order."""
     combined = np.zeros(table.num_rows, np.int64)
     for name in columns:
@@ -111,7 +111,7 @@ def _numbered(table: pa.Table, columns: list[str]) -> tuple[Codes, pa.Table]:
 
 
 def _kappa_row(
-    verdicts: Verdicts, pair: tuple[int, int], mask: Mask, weights: Weights, *, seed: int, common: dict[str, object]
+    verdicts: Verdicts, pair: tuple[int, int], mask: Bools, weights: Weights, *, seed: int, common: dict[str, object]
 ) -> Iterator[dict[str, object]]:
     by_first, by_second = (mask & (verdicts.given[judge] > 0) for judge in pair)
     if not by_first.any() or not by_second.any():
@@ -169,7 +169,7 @@ def kappa(counts: Floats) -> Floats:
 
 
 def _flip_row(
-    verdicts: Verdicts, judge: int, mask: Mask, weights: Weights, *, seed: int, common: dict[str, object]
+    verdicts: Verdicts, judge: int, mask: Bools, weights: Weights, *, seed: int, common: dict[str, object]
 ) -> Iterator[dict[str, object]]:
     """Of two verdicts of a judge on the same answer, the chance that they differ, averaged over answers."""
     given, right = verdicts.given[judge], verdicts.right[judge]
@@ -198,11 +198,11 @@ def _flip_row(
     )
 
 
-def _is_unanimous(verdicts: Verdicts, judge: int, mask: Mask) -> bool:
+def _is_unanimous(verdicts: Verdicts, judge: int, mask: Bools) -> bool:
     right, given = verdicts.right[judge, mask], verdicts.given[judge, mask]
     return bool(np.all((right == 0) | (right == given)))
 
 
-def _by_cluster(verdicts: Verdicts, numbers: Floats | Mask) -> Floats:
+def _by_cluster(verdicts: Verdicts, numbers: Floats | Bools) -> Floats:
     summed = np.bincount(verdicts.cluster_of, weights=numbers.astype(np.float64), minlength=verdicts.clusters)
     return summed.astype(np.float64)

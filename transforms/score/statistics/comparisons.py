@@ -12,8 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from memlake.schemas.metrics import METRICS
+from memlake.transforms.base.arrays import Bools, Floats
 from memlake.transforms.score.statistics.paired import detectable, holm, mcnemar, sign_flips
-from memlake.transforms.score.statistics.resampling import Floats, Weights, bootstrap_method, ratio_intervals
+from memlake.transforms.score.statistics.resampling import Weights, bootstrap_method, ratio_intervals
 from memlake.transforms.score.statistics.rows import (
     MAJORITY,
     NO_CELL,
@@ -25,7 +26,7 @@ from memlake.transforms.score.statistics.rows import (
     notes,
     row_of,
 )
-from memlake.transforms.score.statistics.series import CorpusScores, Mask, Series
+from memlake.transforms.score.statistics.series import CorpusScores, Series
 from memlake.transforms.study.study import Comparison, Measure, Study
 
 _OTHER_MEASURE = "other_measure: the two comparisons are not of the same measure"
@@ -58,14 +59,14 @@ class Pair:
         return self.values_a - self.values_b
 
     @property
-    def asked(self) -> Mask:
+    def asked(self) -> Bools:
         """Questions that either cell was asked."""
         places = [place for cell in (self.a, self.b) if (place := self._place(cell)) is not None]
         asked = np.logical_or.reduce([self.scores.asked[place] for place in places] or [np.isfinite(self.values_a)])
         return np.asarray(asked & self._chosen, np.bool_)
 
     @cached_property
-    def _chosen(self) -> Mask:
+    def _chosen(self) -> Bools:
         """The questions of the comparison's categories, under its labels; all where it names none."""
         if not self.categories:
             return np.ones(len(self.scores.questions), np.bool_)
@@ -189,8 +190,8 @@ def _shift_rows(
 
 
 def _paired(
-    scores: CorpusScores, measure: Measure, values: Floats, asked: Mask, weights: Weights, *, seed: int
-) -> Iterator[tuple[Mask, dict[str, object]]]:
+    scores: CorpusScores, measure: Measure, values: Floats, asked: Bools, weights: Weights, *, seed: int
+) -> Iterator[tuple[Bools, dict[str, object]]]:
     """By slice: mean, interval, p and detectable difference of paired values, NaN where a question is not paired."""
     slices = scores.slices(measure.label_set)
     paired = np.isfinite(values)
@@ -255,12 +256,12 @@ def _mcnemar_rows(name: str, pair: Pair, *, run_id: str) -> Iterator[dict[str, o
         )
 
 
-def _discordant(pair: Pair, paired: Mask) -> tuple[int, int]:
+def _discordant(pair: Pair, paired: Bools) -> tuple[int, int]:
     right_a, right_b = pair.values_a[paired] > 0.5, pair.values_b[paired] > 0.5
     return int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))
 
 
-def _is_whole(pair: Pair, paired: Mask) -> bool:
+def _is_whole(pair: Pair, paired: Bools) -> bool:
     """Whether each question is wholly right or wholly wrong in both cells, so that no majority of repeats decides."""
     return bool(np.isin([pair.values_a[paired], pair.values_b[paired]], (0, 1)).all())
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from memlake.transforms.score.statistics.resampling import Floats, Weights, bootstrap_method, ratio_intervals
+from memlake.transforms.base.arrays import Floats
+from memlake.transforms.score.statistics.resampling import Weights, bootstrap_method, ratio_intervals
 from memlake.transforms.score.statistics.rows import NO_SCORES, NO_VARIANCE, ONE_CLUSTER, few_clusters, notes, row_of
 from memlake.transforms.score.statistics.series import CorpusScores
 

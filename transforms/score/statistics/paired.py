@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 
-from memlake.transforms.score.statistics.resampling import Floats
+from memlake.transforms.base.arrays import Floats
 
 FLIPS = 10_000
 # 2^14 sums are enumerated faster than 10,000 flips are drawn.

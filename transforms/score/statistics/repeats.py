@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memlake.transforms.score.statistics.resampling import Floats
-from memlake.transforms.score.statistics.series import Codes, CorpusScores, Series, codes_of
+from memlake.transforms.base.arrays import Floats, Ints
+from memlake.transforms.score.statistics.series import CorpusScores, Series, codes_of
 from memlake.transforms.score.statistics.variance import Grid, component_rows, spread_row, stacked
 from memlake.transforms.study.study import Study
 
@@ -18,7 +18,7 @@ _VERDICT = "judge_accuracy"
 class _Judged(NamedTuple):
     """Verdicts of one corpus by series, over one list of questions."""
 
-    cluster_of: Codes
+    cluster_of: Ints
     grids: Mapping[Series, Floats]
 
 

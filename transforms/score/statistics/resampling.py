@@ -9,6 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from memlake.transforms.base.arrays import Bools, Floats, Ints
+
 RESAMPLES = 10_000
 _TAILS = (0.025, 0.975)
 # Of resampled means, some megabytes; of weights as floats, some dozens.
@@ -17,7 +19,6 @@ _WEIGHTS_AT_A_TIME = 8_000_000
 # Each use of the seed draws from a stream of its own, so that one more test changes no interval.
 _STREAM = 0
 
-Floats = npt.NDArray[np.float64]
 Weights = npt.NDArray[np.uint16]
 
 
@@ -140,7 +141,7 @@ class _Floats:
         return totals
 
 
-def _distinct(columns: Floats) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _distinct(columns: Floats) -> tuple[Ints, Ints]:
     """The first of each kind of column, and of each column its kind."""
     places: dict[bytes, int] = {}
     kept: list[int] = []
@@ -153,7 +154,7 @@ def _distinct(columns: Floats) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
     return np.array(kept, np.int64), kinds
 
 
-def _varies(sums: Floats, counts: Floats) -> npt.NDArray[np.bool_]:
+def _varies(sums: Floats, counts: Floats) -> Bools:
     """Whether two clusters of a column have different ratios, by more than the last digits."""
     total = counts.sum(axis=1, keepdims=True)
     ratio = np.divide(sums.sum(axis=1, keepdims=True), total, out=np.zeros(total.shape), where=total > 0)

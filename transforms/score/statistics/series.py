@@ -5,15 +5,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from scipy import sparse
 
-from memlake.transforms.score.statistics.resampling import Floats
-
-Codes = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from memlake.transforms.base.arrays import Bools, Floats, Ints
 
 
 class Series(NamedTuple):
@@ -51,13 +47,13 @@ class CorpusScores:
     places: Mapping[Series, int]
     questions: list[str]
     conversations: list[str]
-    cluster_of: Codes
+    cluster_of: Ints
     values: Floats
-    asked: Mask
-    categories: Mapping[str, tuple[list[str], Codes]]
+    asked: Bools
+    categories: Mapping[str, tuple[list[str], Ints]]
     repeated: Mapping[int, Floats]
 
-    def slices(self, label_set: str) -> list[tuple[str, Mask]]:
+    def slices(self, label_set: str) -> list[tuple[str, Bools]]:
         """The slice of all questions, and one a category that has a name."""
         everyone = np.ones(len(self.questions), bool)
         if label_set not in self.categories:
@@ -65,7 +61,7 @@ class CorpusScores:
         names, of = self.categories[label_set]
         return [("all", everyone), *((f"category={name}", of == place) for place, name in enumerate(names) if name)]
 
-    def by_cluster(self, numbers: Floats | Mask, slices: list[tuple[str, Mask]]) -> Floats:
+    def by_cluster(self, numbers: Floats | Bools, slices: list[tuple[str, Bools]]) -> Floats:
         """Sums of numbers over the questions of each conversation in each slice: shape (rows, slices, conversations)."""
         summed = [
             sparse.csr_array(
@@ -125,7 +121,7 @@ def _corpus(corpus: str, rows: pa.Table) -> CorpusScores:
     )
 
 
-def _series(rows: pa.Table) -> tuple[Codes, list[Series]]:
+def _series(rows: pa.Table) -> tuple[Ints, list[Series]]:
     """The series of each row, and the series, sorted."""
     combined = np.zeros(rows.num_rows, np.int64)
     names = []
@@ -142,7 +138,7 @@ def _series(rows: pa.Table) -> tuple[Codes, list[Series]]:
     return which.astype(np.int64), [Series(*fields) for fields in zip(*reversed(parts), strict=True)]
 
 
-def codes_of(column: pa.ChunkedArray) -> tuple[Codes, list]:  # type: ignore[type-arg]
+def codes_of(column: pa.ChunkedArray) -> tuple[Ints, list]:  # type: ignore[type-arg]
     """Each value's place among the distinct values, and these in order."""
     encoded = column.combine_chunks().dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
@@ -155,8 +151,8 @@ def codes_of(column: pa.ChunkedArray) -> tuple[Codes, list]:  # type: ignore[typ
 
 
 def _categories(
-    rows: pa.Table, series: list[Series], series_of: Codes, question_of: Codes, order: Codes, questions: int
-) -> dict[str, tuple[list[str], Codes]]:
+    rows: pa.Table, series: list[Series], series_of: Ints, question_of: Ints, order: Ints, questions: int
+) -> dict[str, tuple[list[str], Ints]]:
     category_of, names = codes_of(rows["category"])
     category_of = category_of[order]
     label_of = np.array([each.label_set for each in series], dtype=object)
@@ -171,7 +167,7 @@ def _categories(
     return found
 
 
-def _repeated(place: Codes, repeat_of: Codes, value: Floats, shape: tuple[int, int], repeats: int) -> dict[int, Floats]:
+def _repeated(place: Ints, repeat_of: Ints, value: Floats, shape: tuple[int, int], repeats: int) -> dict[int, Floats]:
     """Values by repeat, of the series that have a second one."""
     again = np.unique(place[repeat_of > 0] // shape[1])
     found = {}

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memlake.transforms.score.statistics.resampling import Floats
+from memlake.transforms.base.arrays import Bools, Floats, Ints
 from memlake.transforms.score.statistics.rows import few_clusters, notes, row_of
-from memlake.transforms.score.statistics.series import Codes, Mask
 
 STEPS = ("question", "extraction", "reader", "judge")
 _METHOD = "standard deviation (n - 1) between the means of {} repeats, on the questions that each of them scored"
@@ -32,11 +31,11 @@ class Grid:
     """
 
     common: dict[str, object]
-    cluster_of: Codes
+    cluster_of: Ints
     values: Floats
 
     @property
-    def complete(self) -> Mask:
+    def complete(self) -> Bools:
         """Which questions have a value in every repeat."""
         return np.asarray(np.isfinite(self.values).all(axis=(1, 2, 3)))
 
