@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from memlake.transforms.base.atomic_files import put_text
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.probes.check import check
 from memlake.transforms.probes.conversation import Probes, conversation_of, tag_of
@@ -47,9 +48,7 @@ def probes(settings: ProbesSettings) -> dict[str, object]:
     folder.mkdir(parents=True, exist_ok=True)
     for file, text in zip(files, texts, strict=True):
         path = Path(str(file["path"]))
-        fresh = path.with_suffix(".part")
-        fresh.write_text(text, encoding="utf-8", newline="\n")
-        fresh.replace(path)
+        put_text(path, text)
     return {
         "out": settings.out,
         "seed": settings.seed,

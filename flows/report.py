@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from memlake.transforms.base.atomic_files import write_text
+from memlake.transforms.base.atomic_files import put_text
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.base.jsonable import json_text
 from memlake.transforms.evaluate.runs import find_run, runs_of, study_of_run
@@ -66,4 +66,4 @@ def write_report(found: Document, out: Path) -> int:
         UsageError, NotFoundError: as `check_out`.
     """
     check_out(out)
-    return write_text(out, page(found) if out.suffix == ".html" else json_text(found))
+    return put_text(out, page(found) if out.suffix == ".html" else json_text(found))

@@ -86,7 +86,7 @@ class Landing:
                     shards,
                     self.execute,
                     total_bytes=self.total_bytes,
-                    asked=self.models.told if self.models.server else None,
+                    asked=self.models.summary if self.models.server else None,
                 )
             try:
                 manifests = staged_manifests(lake.staged, names)

@@ -13,7 +13,7 @@ from memlake.schemas.table import settings_json
 from memlake.transforms.base.conversation import Conversation, Question, Session
 from memlake.transforms.llm.protocol.model import Request
 from memlake.transforms.read.tabulate import tabulate
-from memlake.transforms.represent.by_model.artifacts import QUOTED as ARTIFACTS
+from memlake.transforms.represent.by_model.artifacts import ARTIFACTS
 from memlake.transforms.represent.catalogue import represent, spec_of
 
 # Line breaks, a NUL, combining marks, characters outside the first plane and a prefix that looks like a speaker's.
@@ -68,7 +68,7 @@ def clean() -> dict[str, pa.Table]:
     makings = [spec_of(wish) for wish in MADE]
     units = [represent(one, tables["turns"]) for one in makings]
     makings.append(spec_of("artifacts", model="m"))
-    units.append(asyncio.run(ARTIFACTS.build(makings[-1], tables["turns"], ScriptedModel(_said))))
+    units.append(asyncio.run(ARTIFACTS.asking.build(makings[-1], tables["turns"], ScriptedModel(_said))))
     parts = [
         {"corpus": "c", "conversation_id": name, "part": f"units:{one.name}", "content_hash": "", "rows": 1}
         for one in makings

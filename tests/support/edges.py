@@ -60,7 +60,9 @@ def ask(edge, *requests, stage="extract"):
     """Replies of requests that are asked at the same time."""
 
     async def all_of_them():
-        asked = (edge.ask(one, stage=stage, about=f"about {one.messages[-1].content[:20]}") for one in requests)
+        asked = (
+            edge.ask(request, stage=stage, about=f"about {request.messages[-1].content[:20]}") for request in requests
+        )
         return await asyncio.gather(*asked)
 
     return edge.submit(all_of_them()).result(60)

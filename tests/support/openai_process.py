@@ -9,7 +9,7 @@ import os
 import sys
 
 import openai_answers as answers
-from openai_books import Seen
+from openai_record import Seen
 from openai_service import Service, Settings
 
 MOST_BODY_BYTES = 64 * 2**20
@@ -27,14 +27,14 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
-        self.service.books.connections += 1
+        self.service.record.connections += 1
 
     def connection_lost(self, _: Exception | None) -> None:
         if self.waiting:
             self.waiting.cancel()
         if self.pending:
             self.pending = None
-            self.service.books.go(None)
+            self.service.record.go(None)
 
     def data_received(self, data: bytes) -> None:
         self.buffer += data
@@ -74,9 +74,9 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, path: str, headers: dict[bytes, bytes], body: bytes) -> None:
         service = self.service
-        self.pending = service.books.come(path, body)
+        self.pending = service.record.come(path, body)
         answer, delay_s = service.answer(path, headers, self.pending)
-        if service.settings.hold_after is not None and service.books.calls > service.settings.hold_after:
+        if service.settings.hold_after is not None and service.record.calls > service.settings.hold_after:
             service.held.append(lambda: self.write(answer))
         elif delay_s:
             self.waiting = asyncio.get_running_loop().call_later(delay_s, self.write, answer)
@@ -89,7 +89,7 @@ class Connection(asyncio.Protocol):
         if seen is None:
             return
         seen.status = answer.status
-        self.service.books.go(answer)
+        self.service.record.go(answer)
         self._out(answer)
 
     def _out(self, answer: answers.Answer) -> None:

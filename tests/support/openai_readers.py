@@ -69,7 +69,7 @@ def _verdict(known: dict[str, Any], *, strict: bool) -> str:
         right = any(sign in said.lower() for sign in ABSTAINS)
     else:
         golds = gold if isinstance(gold, list) else [gold]
-        right = any(_words(one) and 2 * len(_words(one) & _words(said)) > len(_words(one)) for one in golds)
+        right = any(_words(gold) and 2 * len(_words(gold) & _words(said)) > len(_words(gold)) for gold in golds)
     return ("INCORRECT", "CORRECT")[right] if strict else ("no", "yes")[right]
 
 

@@ -133,7 +133,7 @@ def _fitted(item: dict[str, Any], fields: dict[str, Any], form: str) -> dict[str
 
 def _may_be_null(field: dict[str, Any]) -> bool:
     kinds = field.get("type", [])
-    return "null" in kinds or any(_may_be_null(one) for one in field.get("anyOf", ()))
+    return "null" in kinds or any(_may_be_null(kind) for kind in field.get("anyOf", ()))
 
 
 def _keys(turn: dict[str, Any], form: str) -> list[str]:

@@ -99,13 +99,13 @@ class OpenAIServer:
         return self._process.pid
 
     def stats(self) -> SimpleNamespace:
-        """What it counted: the fields of openai_books.Books except `requests`."""
+        """What it counted: the fields of openai_record.ServerRecord except `requests`."""
         return SimpleNamespace(**self._ask("stats"))
 
     def requests(self, limit: int = 100) -> list[Seen]:
         """The last requests, oldest first."""
         told = self._ask("requests", {"limit": limit})
-        return [Seen(**{**one, "body": json.loads(one["body"])}) for one in told]
+        return [Seen(**{**request, "body": json.loads(request["body"])}) for request in told]
 
     def set(self, **settings: Any) -> None:
         """Change settings while it runs; requests that came before keep theirs."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import openai_answers as answers
-from openai_books import Books, Seen
 from openai_faults import Drawn, Faults, draw
+from openai_record import Seen, ServerRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Settings:
 
     def changed(self, document: dict[str, Any]) -> "Settings":
         """These settings with some replaced, as JSON gives them."""
-        known = {one.name for one in fields(self)}
+        known = {setting.name for setting in fields(self)}
         if set(document) - known:
             raise ValueError(f"unknown settings {sorted(set(document) - known)}; there are {sorted(known)}")
         made = dict(document)
@@ -52,11 +52,11 @@ class Settings:
 
 
 class Service:
-    """What stands behind the connections: settings, books, held requests."""
+    """What stands behind the connections: settings, record, held requests."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.books = Books()
+        self.record = ServerRecord()
         self.held: list[Callable[[], None]] = []
         self.systems: set[str] = set()
         self.script = load_script(settings)
@@ -83,7 +83,7 @@ class Service:
             ), latency_s
         drawn = draw(self.settings.faults, seen.body, texts, seen.came)
         seen.fault = drawn.kind
-        self.books.faults[drawn.kind or "none"] += 1
+        self.record.faults[drawn.kind or "none"] += 1
         if drawn.kind == "slow":
             latency_s += self.settings.slow_s
         return self._refused(path, headers, body, texts, drawn) or self._said(path, body, texts, drawn), latency_s
@@ -121,10 +121,12 @@ class Service:
         cached = answers.tokens_of(system) if system in self.systems else 0
         self.systems.add(system)
         try:
-            content = next((reply for text, reply in self.settings.replies if any(text in one for one in texts)), None)
+            content = next(
+                (reply for text, reply in self.settings.replies if any(text in shown for shown in texts)), None
+            )
             content = self.script(body) if content is None else content
         except Exception as problem:  # noqa: BLE001 - whatever a test's script raises is told to the test
-            self.books.script_errors.append(repr(problem))
+            self.record.script_errors.append(repr(problem))
             return answers.error(500, f"the script failed: {problem!r}", "server_error")
         if self.settings.ignore_schema and "response_format" in body:
             drawn = Drawn("prose", drawn.variant) if not drawn.kind else drawn
@@ -137,11 +139,11 @@ class Service:
         if path == "/control/set":
             self.change(wish)
         elif path == "/control/reset":
-            self.books = Books(in_flight=self.books.in_flight)
+            self.record = ServerRecord(in_flight=self.record.in_flight)
         elif path == "/control/requests":
-            requests = list(self.books.requests)[-wish["limit"] :]
+            requests = list(self.record.requests)[-wish["limit"] :]
             return answers.response(200, [_told(seen) for seen in requests])
-        return answers.response(200, self.books.document())
+        return answers.response(200, self.record.document())
 
 
 def load_script(settings: Settings) -> Any:

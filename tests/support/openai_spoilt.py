@@ -37,7 +37,9 @@ def spoilt(kind: str, variant: int, content: str) -> tuple[str, str]:
     if kind == "wrong_schema":
         value = _wrong(value, variant)
     elif kind == "duplicates":
-        value = {name: [one for one in many for _ in (0, 1)] for name, many in value.items() if isinstance(many, list)}
+        value = {
+            name: [item for item in many for _ in (0, 1)] for name, many in value.items() if isinstance(many, list)
+        }
         value = value or json.loads(content)
     elif kind == "other_language":
         value = _translated(value)
@@ -48,7 +50,7 @@ def spoilt(kind: str, variant: int, content: str) -> tuple[str, str]:
 
 def _items(value: Any) -> list[dict[str, Any]]:
     lists = [many for many in value.values() if isinstance(many, list)]
-    return [one for many in lists for one in many if isinstance(one, dict)]
+    return [item for many in lists for item in many if isinstance(item, dict)]
 
 
 def _wrong(value: Any, variant: int) -> Any:

@@ -1,27 +1,37 @@
-"""Files that are put once and whole: by whoever comes first, and whatever stops a writer midway."""
+"""Files that are there whole or not at all, whatever stops a writer midway."""
 
 import json
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 
 def put_once(path: Path, text: str) -> bool:
-    """Write a whole file unless one is there; say whether this one counts."""
-    written = _written_beside(path, text)
-    try:
-        os.link(written, path)  # unlike a rename, never replaces
-    except FileExistsError:
-        return False
-    finally:
-        written.unlink()
+    """Write a file unless one is there; say whether it was written."""
+    with _beside(path) as fresh:
+        _write(fresh, text)
+        try:
+            os.link(fresh, path)  # unlike a rename, never replaces
+        except FileExistsError:
+            return False
     return True
 
 
-def put_over(path: Path, text: str) -> None:
-    """Write a whole file in place of a broken one; readers see the one or the other."""
-    _written_beside(path, text).replace(path)
+def put_text(path: Path, text: str) -> int:
+    """Write a file, in place of one that is there; its bytes. A lone surrogate is written as its escape."""
+    with replacing(path) as fresh:
+        return _write(fresh, text)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a path to write a file at, which takes the file's place once the block has ended, and is gone if it failed."""
+    with _beside(path) as fresh:
+        yield fresh
+        fresh.replace(path)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
@@ -36,19 +46,14 @@ def read_json(path: Path) -> dict[str, Any] | None:
     return found
 
 
-def _written_beside(path: Path, text: str) -> Path:
-    written = path.with_name(f"{secrets.token_hex(16)}.tmp")
-    written.write_text(text, encoding="utf-8")
-    return written
-
-
-def write_text(out: Path, text: str) -> int:
-    """Put a text in a file's place once all of it is written; its bytes. A lone surrogate is written as its escape."""
-    data = text.encode("utf-8", "backslashreplace")
-    partial = out.with_name(f".{out.name}.{secrets.token_hex(8)}{out.suffix}")
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    fresh = path.with_name(f".{secrets.token_hex(16)}.tmp")
     try:
-        partial.write_bytes(data)
-        partial.replace(out)
+        yield fresh
     finally:
-        partial.unlink(missing_ok=True)
-    return len(data)
+        fresh.unlink(missing_ok=True)
+
+
+def _write(path: Path, text: str) -> int:
+    return path.write_bytes(text.encode("utf-8", "backslashreplace"))

@@ -1,23 +1,28 @@
-"""One request through the quota, over the wire, into the books; tried again while that is worth it."""
+"""One request through the quota and over the wire, recorded and kept; tried again while that is worth it."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from memlake.transforms.llm.limits.quota_client import Grant, QuotaClient
+from memlake.transforms.llm.limits.quota_client import QuotaClient
 from memlake.transforms.llm.protocol.model import Mode, ModelStoppedError
 from memlake.transforms.llm.protocol.retry import RetryPolicy, delay
+from memlake.transforms.llm.protocol.server_capabilities import ServerCapabilities
 from memlake.transforms.llm.protocol.wire import Exchange, FatalError, TransientError
+from memlake.transforms.llm.records.cache import ReplyCache
 from memlake.transforms.llm.records.calls import CallLog, new_call_id
 from memlake.transforms.llm.records.prices import Price, price_of
-from memlake.transforms.llm.request_locks import RequestLocks
+from memlake.transforms.llm.single_flight import SingleFlight
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 # A wait that a server asked for may be minutes; a run that is stopped meanwhile should not sit it out.
 _LONGEST_NAP_S = 1.0
-# Between looks whether another process has ended the same request.
-_FIRST_LOOK_S = 0.02
-_LONGEST_LOOK_S = 0.5
+_COUNTS = ("tokens_in", "tokens_out", "tokens_cached")
+# Outcomes of requests that were refused before the model saw them: they cost nothing.
+_UNSEEN = ("too_long", "rejected")
 
 
 class ModelCall(Protocol):
@@ -36,8 +41,8 @@ class ModelCall(Protocol):
     room: int
     mode: Mode
 
-    def known(self) -> bool:
-        """Whether the cache has it by now: another worker asked the same."""
+    def is_kept(self) -> bool:
+        """Whether the cache has it by now: another process or run asked the same."""
         ...
 
     async def send(self) -> Exchange:
@@ -70,52 +75,66 @@ class CallRecorder:
 
     def add(
         self,
-        errand: ModelCall,
-        call_id: str,
-        attempt: int,
+        call: ModelCall,
         outcome: str,
         *,
+        call_id: str = "",
+        attempt: int = 0,
         detail: str = "",
         exchange: Exchange | None = None,
         latency_s: float | None = None,
         from_cache: bool = False,
         price_usd: float | None = None,
     ) -> None:
-        """Write one row."""
+        """Write one row; a call that is not sent has an id of its own."""
         self.log.add(
-            call_id=call_id,
+            call_id=call_id or new_call_id(),
             attempt=attempt,
-            request_hash=errand.request_hash,
-            stage=errand.stage,
+            request_hash=call.request_hash,
+            stage=call.stage,
             provider=self.provider,
-            model=errand.model,
+            model=call.model,
             outcome=outcome,
             cell=self.cell,
-            mode=errand.mode,
+            mode=call.mode,
             from_cache=from_cache,
-            tokens_in=exchange.tokens_in if exchange else None,
-            tokens_out=exchange.tokens_out if exchange else None,
-            tokens_cached=exchange.tokens_cached if exchange else None,
             price_usd=price_usd,
             latency_s=latency_s,
-            detail=detail or None,
+            detail=detail,
+            **({name: getattr(exchange, name) for name in _COUNTS} if exchange else {}),
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class _Attempt:
+    call: ModelCall
+    call_id: str
+    number: int
+    grant: int
+    latency_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """What the calls of one process share.
+    """What the calls of one edge share; used by its event loop only.
 
     Attributes:
+        client: None when nothing will be sent: offline, or there is a refusal.
+        timeout_s: of one exchange.
+        offline: the cache alone answers.
         refusal: why nothing can be called at all; then nothing is.
-        secret: the API key, so that a server that repeats it does not get it into the books; '' for none.
+        secret: the API key, so that a server that repeats it does not get it into `calls`; '' for none.
         hint: what to do about a refusal, by its ModelStoppedError code and HTTP status.
         sleep, clock, random: the event loop's, or a test's.
     """
 
     quota: QuotaClient
-    claims: RequestLocks
-    books: CallRecorder
+    flights: SingleFlight
+    cache: ReplyCache
+    recorder: CallRecorder
+    client: "AsyncOpenAI | None"
+    timeout_s: float
+    offline: bool
     retry: RetryPolicy
     refusal: FatalError | None
     secret: str
@@ -123,143 +142,114 @@ class Caller:
     sleep: Callable[[float], Awaitable[None]]
     clock: Callable[[], float]
     random: Random
+    capabilities: ServerCapabilities = field(default_factory=ServerCapabilities)
 
-    async def run(self, errand: ModelCall) -> Exchange | None:
-        """What came of an errand, kept and booked; None when another worker or run was first and the cache has it.
+    async def run(self, call: ModelCall) -> Exchange | None:
+        """What came of a call, recorded and kept; None when another process or run was first and the cache has it.
 
         Raises:
             ModelStoppedError: the run is to stop.
         """
         if self.refusal is not None:
-            raise await self.stop(self.refusal)
-        look_s = _FIRST_LOOK_S
-        while not self.claims.take(errand.request_hash):
-            await self.sleep(look_s)
-            look_s = min(2 * look_s, _LONGEST_LOOK_S)
-            if self.quota.stopped is not None:
-                raise await self.quota.stop("", "", "")  # the reason that there is stays
-        try:
-            return await self._run(errand)
-        finally:
-            self.claims.give(errand.request_hash)
+            raise await self._stop(self.refusal)
+        async with self.flights.alone(call.request_hash):
+            return None if call.is_kept() else await self._run(call)
 
-    async def _run(self, errand: ModelCall) -> Exchange | None:
+    async def _run(self, call: ModelCall) -> Exchange:
         call_id, tries, spent_s = new_call_id(), 0, 0.0
-        attempt = -1
+        price = self.recorder.price(call.model, call.tokens - call.room, call.room, 0) or 0.0
+        number = -1
         while True:
-            grant = await self._admitted(errand, again=attempt >= 0)
-            if grant is None:
-                return None
-            attempt += 1
-            started = self.clock()
+            number += 1
+            # Ahead of first attempts where one of this call failed.
+            grant = await self.quota.acquire(tokens=call.tokens, price_usd=price, again=number > 0)
+            attempt = _Attempt(call, call_id, number, grant)
             try:
-                exchange = await errand.send()
+                exchange = await self._send(attempt)
             except TransientError as problem:
-                latency_s = self.clock() - started
-                spent_s += latency_s
-                wait = delay(self.retry, tries, problem.retry_after_s, spent_s, self.random.random())
                 detail = self._clean(problem.detail)
-                self.books.add(errand, call_id, attempt, "transient", detail=detail, latency_s=latency_s)
-                await self._release(grant, "transient" if wait is None else "retry", detail=detail)
-                if wait is None:
+                spent_s += attempt.latency_s
+                wait_s = delay(self.retry, tries, problem.retry_after_s, spent_s, self.random.random())
+                await self._failed(attempt, detail, "transient" if wait_s is None else "retry")
+                if wait_s is None:
                     return Exchange("transient", detail=detail)
-                await self._pause(wait)
-                spent_s += wait
+                await self._pause(wait_s)
+                spent_s += wait_s
                 tries += 1
             except FatalError as problem:
                 detail = self._clean(problem.detail)
-                self.books.add(errand, call_id, attempt, "fatal", detail=detail, latency_s=self.clock() - started)
-                stopped = await self.stop(problem)  # before the release, which lets another call out
-                await self._release(grant, "fatal", detail=detail)
+                self._record(attempt, "fatal", detail=detail)
+                stopped = await self._stop(problem)  # before the release, which lets another call out
+                await self.quota.release(grant, outcome="fatal", detail=detail)
                 raise stopped from None
             except BaseException as problem:  # cancelled, or a fault of ours: nothing stays held, and it was a call
-                detail, latency_s = type(problem).__name__, self.clock() - started
-                self.books.add(errand, call_id, attempt, "transient", detail=detail, latency_s=latency_s)
-                await self._release(grant, "retry", detail=detail)
+                await self._failed(attempt, type(problem).__name__, "retry")
                 raise
             else:
-                latency_s = self.clock() - started
                 exchange = replace(exchange, detail=self._clean(exchange.detail))
-                if await self._settle(errand, grant, exchange, call_id, attempt, latency_s):
+                if await self._settle(attempt, exchange):
                     return exchange
 
-    async def stop(self, problem: FatalError) -> ModelStoppedError:
+    async def _send(self, attempt: _Attempt) -> Exchange:
+        started = self.clock()
+        try:
+            return await attempt.call.send()
+        finally:
+            attempt.latency_s = self.clock() - started
+
+    async def _stop(self, problem: FatalError) -> ModelStoppedError:
         """Stop the whole run; return the error to raise, which is the first reason when there was one before."""
-        message = f"{self.books.provider} refuses: {self._clean(problem.detail)}"
+        message = f"{self.recorder.provider} refuses: {self._clean(problem.detail)}"
         return await self.quota.stop(problem.code, message, self.hint(problem.code, problem.status))
 
-    async def _admitted(self, errand: ModelCall, *, again: bool) -> Grant | None:
-        """Leave for one attempt, ahead of first ones where one failed; None when the cache has it meanwhile."""
-        price = self.books.price(errand.model, errand.tokens - errand.room, errand.room, 0)
-        while True:
-            grant = await self.quota.acquire(
-                errand.request_hash, tokens=errand.tokens, price_usd=price or 0.0, again=again
-            )
-            # Not for twins alone: another worker may have ended between our look into the cache and the grant.
-            if errand.known():
-                await self.quota.release(grant, tokens=0, price_usd=0.0, outcome="unused")
-                return None
-            if not grant.twin:
-                return grant
-
-    async def _settle(
-        self, errand: ModelCall, grant: Grant, exchange: Exchange, call_id: str, attempt: int, latency_s: float
-    ) -> bool:
-        """Keep and book what came; whether that was the end of it."""
-        again = errand.again(exchange)
+    async def _settle(self, attempt: _Attempt, exchange: Exchange) -> bool:
+        """Keep and record what came, and give its grant back; whether that was the end of the call."""
+        call = attempt.call
+        again = call.again(exchange)
         try:
             if not again:
-                errand.keep(exchange)  # first, for it is paid
+                call.keep(exchange)  # first, for it is paid
         finally:
-            # Also when it cannot be kept, as on a full disk: what was paid is in the books, and the run ends with the error.
-            await self._book(errand, grant, exchange, call_id, attempt, latency_s, again=again)
+            # Also when it cannot be kept, as on a full disk: what was paid is recorded, and the run ends with the error.
+            tokens_in, tokens_out = exchange.tokens_in, exchange.tokens_out
+            price = self.recorder.price(call.model, tokens_in, tokens_out, exchange.tokens_cached)
+            if tokens_in is None:  # a server that counts no tokens is taken to have used what was reserved
+                tokens_in, tokens_out = call.tokens - call.room, call.room
+            spent = self.recorder.price(call.model, tokens_in, tokens_out, exchange.tokens_cached) or 0.0
+            tokens = tokens_in + (tokens_out or 0)
+            if exchange.outcome in _UNSEEN:
+                price, spent, tokens = 0.0, 0.0, 0
+            self._record(attempt, exchange.outcome, detail=exchange.detail, exchange=exchange, price_usd=price)
+            outcome = "retry" if again else exchange.outcome
+            await self.quota.release(
+                attempt.grant, tokens=tokens, price_usd=spent, outcome=outcome, detail=exchange.detail
+            )
         return not again
 
-    async def _book(
-        self,
-        errand: ModelCall,
-        grant: Grant,
-        exchange: Exchange,
-        call_id: str,
-        attempt: int,
-        latency_s: float,
-        *,
-        again: bool,
-    ) -> None:
-        price = self.books.price(errand.model, exchange.tokens_in, exchange.tokens_out, exchange.tokens_cached)
-        if exchange.outcome in ("too_long", "rejected"):
-            price = 0.0  # refused before the model saw it
-        self.books.add(
-            errand,
-            call_id,
-            attempt,
-            exchange.outcome,
-            detail=exchange.detail,
-            exchange=exchange,
-            latency_s=latency_s,
-            price_usd=price,
-        )
-        outcome = "retry" if again else exchange.outcome
-        await self._release(grant, outcome, detail=exchange.detail, errand=errand, exchange=exchange)
+    async def _failed(self, attempt: _Attempt, detail: str, outcome: str) -> None:
+        """Record an attempt that failed for a reason that may pass, and give its grant back."""
+        self._record(attempt, "transient", detail=detail)
+        await self.quota.release(attempt.grant, outcome=outcome, detail=detail)
 
-    async def _release(
+    def _record(
         self,
-        grant: Grant,
+        attempt: _Attempt,
         outcome: str,
         *,
         detail: str,
-        errand: ModelCall | None = None,
         exchange: Exchange | None = None,
+        price_usd: float | None = None,
     ) -> None:
-        """Give a grant back; a server that counts no tokens is taken to have used what was reserved."""
-        tokens, price = 0, 0.0
-        if errand and exchange and exchange.outcome not in ("too_long", "rejected"):
-            counted_in, counted_out = exchange.tokens_in, exchange.tokens_out
-            if counted_in is None:
-                counted_in, counted_out = errand.tokens - errand.room, errand.room
-            tokens = counted_in + (counted_out or 0)
-            price = self.books.price(errand.model, counted_in, counted_out, exchange.tokens_cached) or 0.0
-        await self.quota.release(grant, tokens=tokens, price_usd=price, outcome=outcome, detail=detail)
+        self.recorder.add(
+            attempt.call,
+            outcome,
+            call_id=attempt.call_id,
+            attempt=attempt.number,
+            detail=detail,
+            exchange=exchange,
+            latency_s=attempt.latency_s,
+            price_usd=price_usd,
+        )
 
     async def _pause(self, wait_s: float) -> None:
         """Hold nothing and wait; shorter when the run is stopped, which the next acquire then says."""

@@ -1,4 +1,4 @@
-"""The driver's side of the models: limits for the whole job while it runs, the books when it has run."""
+"""The driver's side of the models: limits for the whole job while it runs, the journal of calls when it has run."""
 
 import os
 from collections.abc import Iterator
@@ -110,7 +110,7 @@ class Models:
         if stopped is not None:
             raise stopped
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """What was asked so far, for people."""
         assert self.server is not None
         spent = f", {self.server.spent_usd:,.4f} US dollars" if self.server.spent_usd else ""

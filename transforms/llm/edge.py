@@ -14,12 +14,11 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random, SystemRandom
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from memlake.transforms.llm.asking import Asking
+from memlake.transforms.llm import chat, embedding
 from memlake.transforms.llm.caller import Caller, CallRecorder
-from memlake.transforms.llm.embedding import Embedding
 from memlake.transforms.llm.limits.quota_client import QuotaClient
 from memlake.transforms.llm.protocol.model import Embedded, Reply, Request
 from memlake.transforms.llm.protocol.retry import RetryPolicy
@@ -27,10 +26,7 @@ from memlake.transforms.llm.protocol.wire import FatalError, open_client
 from memlake.transforms.llm.records.cache import ReplyCache
 from memlake.transforms.llm.records.calls import CallLog
 from memlake.transforms.llm.records.prices import Price
-from memlake.transforms.llm.request_locks import RequestLocks
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+from memlake.transforms.llm.single_flight import SingleFlight
 
 # Never a setting: it would be pickled into a pipeline and land in its logs.
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -84,7 +80,6 @@ class Edge:
         self._random = random or SystemRandom()
         self._users = 1
         self._ended = False
-        self._client: AsyncOpenAI | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._loop = asyncio.new_event_loop()
         # A daemon: a worker that ends without its teardown must not hang on it.
@@ -94,19 +89,18 @@ class Edge:
         # cost more than all the rest; those that compute lose next to nothing by stopping more often.
         sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_S))
         try:
-            self._on_loop(self._start()).result()
+            self.submit(self._start()).result()
         except BaseException:
             self._stop_loop()
             raise
 
     async def ask(self, request: Request, *, stage: str, about: str) -> Reply:
         """See Model.ask."""
-        asked = self._asking.ask(request, stage=stage, about=about)
-        return await self._here(asked)
+        return await self._here(chat.ask(self._caller, request, stage=stage, about=about))
 
     async def embed(self, model: str, texts: Sequence[str], *, about: str) -> list[Embedded]:
         """See TextEmbedder.embed."""
-        return await self._here(self._embedding.embed(model, texts, about=about))
+        return await self._here(embedding.embed(self._caller, model, texts, about=about))
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
         """Run a coroutine on the edge's loop, for callers that have none.
@@ -114,7 +108,10 @@ class Edge:
         Raises:
             RuntimeError: the edge is closed.
         """
-        return self._on_loop(work)
+        if self._ended:
+            work.close()
+            raise RuntimeError("the model edge is closed")
+        return asyncio.run_coroutine_threadsafe(self._tracked(work), self._loop)
 
     def close(self) -> None:
         """Give it up; the last user's call cancels what is under way and ends the loop and its thread."""
@@ -134,13 +131,7 @@ class Edge:
     async def _here(self, work: Coroutine[Any, Any, Result]) -> Result:
         if asyncio.get_running_loop() is self._loop:
             return await self._tracked(work)
-        return await asyncio.wrap_future(self._on_loop(work))
-
-    def _on_loop(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
-        if self._ended:
-            work.close()
-            raise RuntimeError("the model edge is closed")
-        return asyncio.run_coroutine_threadsafe(self._tracked(work), self._loop)
+        return await asyncio.wrap_future(self.submit(work))
 
     async def _tracked(self, work: Coroutine[Any, Any, Result]) -> Result:
         task = asyncio.current_task()
@@ -161,15 +152,18 @@ class Edge:
             refusal = FatalError("model_refused", f"{KEY_VARIABLE} is not set", status=401)
         if not is_key(key):
             refusal = FatalError("model_refused", f"{KEY_VARIABLE} holds a sign that no key has", status=401)
-        self._quota = await QuotaClient.connect(settings.quota)
-        self._log = CallLog(root, settings.run_id)
+        quota = await QuotaClient.connect(settings.quota)
+        client = None
         if not settings.offline and refusal is None:
-            self._client = open_client(settings.base_url, api_key=key, timeout_s=settings.timeout_s)
-        self._claims = RequestLocks(root)
-        caller = Caller(
-            quota=self._quota,
-            claims=self._claims,
-            books=CallRecorder(self._log, settings.provider, settings.cell, settings.prices),
+            client = open_client(settings.base_url, api_key=key, timeout_s=settings.timeout_s)
+        self._caller = Caller(
+            quota=quota,
+            flights=SingleFlight(root, self._wait),
+            cache=ReplyCache(root),
+            recorder=CallRecorder(CallLog(root, settings.run_id), settings.provider, settings.cell, settings.prices),
+            client=client,
+            timeout_s=settings.timeout_s,
+            offline=settings.offline,
             retry=settings.retry,
             refusal=refusal,
             secret=key,
@@ -178,10 +172,12 @@ class Edge:
             clock=self._loop.time,
             random=self._random,
         )
-        cache = ReplyCache(root)
-        offline = settings.offline
-        self._asking = Asking(caller, cache, self._client, timeout_s=settings.timeout_s, offline=offline)
-        self._embedding = Embedding(caller, cache, self._client, timeout_s=settings.timeout_s, offline=offline)
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait for another edge or process; no longer than the run goes on."""
+        await self._sleep(seconds)
+        if (stopped := self._caller.quota.stopped) is not None:
+            raise stopped
 
     def _hint(self, code: str, status: int | None) -> str:
         if code == "model_quota":
@@ -195,13 +191,13 @@ class Edge:
         try:
             # Tasks that ask, and not what they started: libraries end their own tasks, in their own order.
             await _cancel(self._tasks)
-            if self._client is not None:
-                await self._client.close()
-            await self._quota.close()
+            if self._caller.client is not None:
+                await self._caller.client.close()
+            await self._caller.quota.close()
             await _cancel(asyncio.all_tasks() - {asyncio.current_task()})
         finally:
-            self._claims.close()
-            self._log.close()
+            self._caller.flights.close()
+            self._caller.recorder.log.close()
         await self._loop.shutdown_asyncgens()
         await self._loop.shutdown_default_executor()
 

@@ -103,8 +103,8 @@ def estimate(
     )
 
 
-def _sum(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one + other
+def _sum(left: float | None, right: float | None) -> float | None:
+    return None if left is None or right is None else left + right
 
 
 def _texts(request: Request) -> Iterable[str]:

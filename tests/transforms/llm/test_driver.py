@@ -1,4 +1,4 @@
-"""The driver's side of the models: one set of limits for real workers, the books, and why a run stopped."""
+"""The driver's side of the models: one set of limits for real workers, the journal of calls, and why a run stopped."""
 
 import asyncio
 import base64
@@ -56,8 +56,8 @@ def finished(process):
 
 def run(lake, run_id, settings, *texts, error=None):
     """Ask for each text in this process, then fail as a pipeline would; return the replies."""
-    with open_models(settings, lake, run_id, needed=True) as told:
-        edge = open_edge(told.edge)
+    with open_models(settings, lake, run_id, needed=True) as models:
+        edge = open_edge(models.edge)
         try:
             replies = [edge.submit(asked(edge, text)).result(60) for text in texts]
         finally:
@@ -90,7 +90,7 @@ def test_what_workers_asked_is_in_the_table_and_a_second_run_asks_nothing(lake):
     with OpenAIServer() as server:
         with open_models(fast(server), lake, "r1", needed=True) as models:
             workers = [worker(models.edge, "a", "b", "shared"), worker(models.edge, "c", "shared")]
-            assert [finished(one) for one in workers] == ["['ok', 'ok', 'ok']", "['ok', 'ok']"]
+            assert [finished(worker) for worker in workers] == ["['ok', 'ok', 'ok']", "['ok', 'ok']"]
         assert server.stats().calls == 4
         document = paid(lake, "r1")
         assert (document["calls"], document["cached"], document["outcomes"]) == (4, 1, {"ok": 5})

@@ -19,7 +19,7 @@ from memlake.transforms.llm.records.cache import ReplyCache
 from memlake.transforms.llm.records.prices import load_prices
 
 
-def test_a_call_is_made_once_and_booked_each_time(server, tmp_path):
+def test_a_call_is_made_once_and_recorded_each_time(server, tmp_path):
     with job(server.url, tmp_path, cell="c1") as (edge, quota):
         (first,) = ask(edge, request("unicode \U0001f600 {braces} {0}"))
         (again,) = ask(edge, request("unicode \U0001f600 {braces} {0}"))
@@ -68,7 +68,7 @@ def test_equal_requests_of_two_workers_are_one_call(server, tmp_path):
         ]
         try:
             asked = [edge.submit(edge.ask(request("twins"), stage="extract", about="")) for edge in both]
-            replies = [one.result(30) for one in asked]
+            replies = [future.result(30) for future in asked]
         finally:
             for edge in both:
                 edge.close()
@@ -77,7 +77,7 @@ def test_equal_requests_of_two_workers_are_one_call(server, tmp_path):
     assert server.stats().calls == 1
 
 
-def test_a_call_that_cannot_be_kept_is_booked_all_the_same(server, tmp_path):
+def test_a_call_that_cannot_be_kept_is_recorded_all_the_same(server, tmp_path):
     with job(server.url, tmp_path) as (edge, quota):
         folder = ReplyCache(tmp_path).path(request("n").hash("test")).parent
         folder.parent.mkdir(parents=True)
@@ -99,10 +99,10 @@ def test_what_may_pass_is_tried_again_until_it_has_passed(server, tmp_path, kind
     stats = server.stats()
     assert stats.faults[kind] > 0
     assert stats.calls == 12 + (0 if kind == "slow" else stats.faults[kind])
-    booked = rows(tmp_path)
-    assert len(booked) == stats.calls
-    assert [row["outcome"] for row in booked].count("transient") == stats.calls - 12
-    for row in booked:
+    recorded = rows(tmp_path)
+    assert len(recorded) == stats.calls
+    assert [row["outcome"] for row in recorded].count("transient") == stats.calls - 12
+    for row in recorded:
         assert (row["outcome"] == "transient") == bool(row["detail"])
 
 
@@ -139,7 +139,7 @@ def test_what_is_begun_ends_before_all_the_others_are_tried(server, tmp_path):
     retry = RetryPolicy(attempts=4, first_delay_s=0.0, most_delay_s=0.0, budget_s=30.0)
     with job(server.url, tmp_path, retry=retry, limits=Limits(in_flight=1)) as (edge, _):
         ask(edge, request("poison"), *(request(f"fine {number}") for number in range(20)))
-    came = ["poison" in str(one.body) for one in server.requests()]
+    came = ["poison" in str(seen.body) for seen in server.requests()]
     assert (came.count(True), len(came)) == (4, 24)
     assert not any(came[12:])
 
@@ -292,10 +292,10 @@ def test_the_strictest_form_that_a_server_takes_is_found_once(server, tmp_path, 
         (free,) = ask(edge, request("no schema"))
     assert (again.mode, again.from_cache) == (mode, True)
     assert free.mode == "text"
-    booked = rows(tmp_path)
-    assert [row["outcome"] for row in booked[:first_calls]] == ["rejected"] * (first_calls - 1) + ["ok"]
+    recorded = rows(tmp_path)
+    assert [row["outcome"] for row in recorded[:first_calls]] == ["rejected"] * (first_calls - 1) + ["ok"]
     tried = ["json_schema", "json_object", "text"][:first_calls]
-    assert [(row["attempt"], row["mode"]) for row in booked[:first_calls]] == list(enumerate(tried))
+    assert [(row["attempt"], row["mode"]) for row in recorded[:first_calls]] == list(enumerate(tried))
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ def test_offline_the_cache_alone_answers_and_the_missing_are_named(server, tmp_p
         assert quota.missing == ["about unknown", "some texts (1 texts)"]
         assert quota.attempts == 0
     assert (known.outcome, known.from_cache, missing.outcome) == ("ok", True, "missing")
-    assert [one.outcome for one in vectors] == ["ok", "missing"]
+    assert [embedded.outcome for embedded in vectors] == ["ok", "missing"]
     assert server.stats().calls == calls
 
 
@@ -366,8 +366,8 @@ def test_no_call_is_made_that_could_pass_the_limit_on_cost(server, tmp_path):
     assert caught.value.code == "model_cost"
     assert 0 < spent <= 0.01
     assert 0 < server.stats().calls < 40
-    booked = [row for row in rows(tmp_path) if not row["from_cache"]]
-    assert sum(row["price_usd"] for row in booked) == pytest.approx(spent)
+    recorded = [row for row in rows(tmp_path) if not row["from_cache"]]
+    assert sum(row["price_usd"] for row in recorded) == pytest.approx(spent)
 
 
 def test_a_server_that_is_not_there_stops_the_run(tmp_path):

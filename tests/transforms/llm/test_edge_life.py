@@ -77,7 +77,7 @@ with job({url!r}, Path({root!r})) as (edge, quota):
     asked.append(edge.submit(edge.embed("e", ["a", "b"], about="")))
     while quota.attempts < 16:
         pass
-assert all(one.done() for one in asked)
+assert all(future.done() for future in asked)
 print("closed")
 """
 

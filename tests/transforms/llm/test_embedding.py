@@ -34,8 +34,8 @@ def test_texts_are_embedded_in_order_and_each_once(server, tmp_path):
         again = embed(edge, [*reversed(texts), "one more"])
         assert quota.cached_calls == 300
     assert server.stats().calls == 3
-    assert [one.vector for one in found] == [struct.pack("<16f", *vector_of(text, 16)) for text in texts]
-    assert [one.vector for one in again[:-1]] == [one.vector for one in reversed(found)]
+    assert [embedded.vector for embedded in found] == [struct.pack("<16f", *vector_of(text, 16)) for text in texts]
+    assert [embedded.vector for embedded in again[:-1]] == [embedded.vector for embedded in reversed(found)]
     outcomes = [(row["stage"], row["from_cache"]) for row in rows(tmp_path)]
     assert outcomes == [("embed", False)] * 2 + [("embed", True), ("embed", False)]
 
@@ -48,7 +48,7 @@ def test_a_text_that_is_too_long_fails_alone(server, tmp_path):
         found = embed(edge, texts)
         calls = server.stats().calls
         again = embed(edge, texts)
-    assert [one.outcome for one in found] == ["too_long" if number == 17 else "ok" for number in range(50)]
+    assert [embedded.outcome for embedded in found] == ["too_long" if number == 17 else "ok" for number in range(50)]
     assert calls <= 2 * 6 + 1  # halved until it is found
     assert again == found
     assert server.stats().calls == calls
@@ -60,7 +60,7 @@ def test_a_vector_that_is_missing_or_garbled_is_asked_for_alone_before_it_is_giv
     with job(server.url, tmp_path) as (edge, _):
         found = embed(edge, ["one", "two", "bad", "four"])
     # The last of each list is hit: first 'four', which comes when it is asked for alone; 'bad' never does.
-    assert [one.outcome for one in found] == ["ok", "ok", "ok", "ok"]
+    assert [embedded.outcome for embedded in found] == ["ok", "ok", "ok", "ok"]
     with job(server.url, tmp_path, provider="other") as (edge, _):
         (alone,) = embed(edge, ["bad"])
     assert alone.outcome == "rejected"
@@ -70,10 +70,10 @@ def test_a_vector_that_is_missing_or_garbled_is_asked_for_alone_before_it_is_giv
 
 def test_a_vector_of_another_length_is_rejected(server, tmp_path):
     with job(server.url, tmp_path) as (edge, _):
-        assert [one.outcome for one in embed(edge, ["one"])] == ["ok"]
+        assert [embedded.outcome for embedded in embed(edge, ["one"])] == ["ok"]
         server.set(dimension=8)
         found = embed(edge, ["one", "two"])
-    assert [one.outcome for one in found] == ["ok", "rejected"]
+    assert [embedded.outcome for embedded in found] == ["ok", "rejected"]
     assert found[1].detail == "dimension=8, others 16"
 
 
@@ -92,9 +92,9 @@ def test_transient_faults_of_embeddings_pass_or_are_told(server, tmp_path):
     server.set(faults=Faults(marked=(("never", "server_error"),)))
     with job(server.url, tmp_path) as (edge, _):
         found = embed(edge, ["never", "fine"])
-        assert {one.outcome for one in found} == {"transient"}
+        assert {embedded.outcome for embedded in found} == {"transient"}
         server.set(faults=Faults())
-        assert {one.outcome for one in embed(edge, ["never", "fine"])} == {"ok"}
+        assert {embedded.outcome for embedded in embed(edge, ["never", "fine"])} == {"ok"}
     assert server.stats().calls == QUICK.attempts + 1
 
 

@@ -53,15 +53,15 @@ def test_an_unknown_price_is_null_and_names_the_model(tmp_path):
 
 
 def test_estimates_add_up_and_stand_in_json(tmp_path):
-    one, two = priced([ask("a")], tmp_path), priced([ask("b c")], tmp_path)
-    assert Estimate.nothing("words") + one + two == priced([ask("a"), ask("b c")], tmp_path)
-    assert (one + priced([ask("x", model="?")], tmp_path)).price_low is None
+    first, second = priced([ask("a")], tmp_path), priced([ask("b c")], tmp_path)
+    assert Estimate.nothing("words") + first + second == priced([ask("a"), ask("b c")], tmp_path)
+    assert (first + priced([ask("x", model="?")], tmp_path)).price_low is None
     unknown = [priced([ask("x", model=model)], tmp_path) for model in ("?", "!", "?")]
-    assert (one + unknown[0] + unknown[1] + unknown[2] + two).unpriced == ("!", "?")
-    document = json.loads(json.dumps((one + two).document()))
+    assert (first + unknown[0] + unknown[1] + unknown[2] + second).unpriced == ("!", "?")
+    document = json.loads(json.dumps((first + second).document()))
     assert document["calls"] == 2
     assert document["unpriced"] == []
-    assert document["price_high"] == round((one + two).price_high, 6)
+    assert document["price_high"] == round((first + second).price_high, 6)
 
 
 def test_hostile_text_is_counted_like_any_other(tmp_path):

@@ -152,8 +152,8 @@ def test_draws_depend_on_seed_body_and_turn_alone():
     faults = Faults(0.3, KINDS, 5)
     drawn = [draw(faults, b"%d" % n, [], 0) for n in range(4000)]
     assert drawn == [draw(faults, b"%d" % n, [], 0) for n in range(4000)]
-    assert 0.27 < sum(bool(one.kind) for one in drawn) / 4000 < 0.33
-    assert {one.kind for one in drawn} == {"", *KINDS}
+    assert 0.27 < sum(bool(fault.kind) for fault in drawn) / 4000 < 0.33
+    assert {fault.kind for fault in drawn} == {"", *KINDS}
     assert drawn != [draw(faults, b"%d" % n, [], 1) for n in range(4000)]
     marked = Faults(marked=(("x", "cut"),))
     assert draw(marked, b"1", ["ax"], 0) == draw(marked, b"1", ["ax"], 3) != draw(marked, b"2", ["ax"], 0)
@@ -203,9 +203,11 @@ def test_every_spoilt_reply_differs_from_the_whole_one_in_its_own_way(server, ki
             case "duplicates":
                 assert len(json.loads(content)["artifacts"]) == 2 * len(whole["artifacts"])
             case "injected":
-                assert [one["quote"] in transcript_of() for one in json.loads(content)["artifacts"]][-1] is False
+                assert [artifact["quote"] in transcript_of() for artifact in json.loads(content)["artifacts"]][
+                    -1
+                ] is False
             case "other_language":
-                assert not any(one["quote"] in transcript_of() for one in json.loads(content)["artifacts"])
+                assert not any(artifact["quote"] in transcript_of() for artifact in json.loads(content)["artifacts"])
             case "wrong_schema":
                 assert json.loads(content) != whole
         assert finish in ("stop", "length", "content_filter")
@@ -325,13 +327,13 @@ def test_vectors_are_unit_and_the_same_in_both_encodings(server):
     texts = ["a", "", "{x}", "é\n", "a"]
     numbers = post(server, {"model": "e", "input": texts}, "/embeddings")[2]
     packed = post(server, {"model": "e", "input": texts, "encoding_format": "base64"}, "/embeddings")[2]
-    decoded = [list(struct.unpack("<16f", base64.b64decode(one["embedding"]))) for one in packed["data"]]
-    assert decoded == [one["embedding"] for one in numbers["data"]] == [vector_of(text, 16) for text in texts]
+    decoded = [list(struct.unpack("<16f", base64.b64decode(entry["embedding"]))) for entry in packed["data"]]
+    assert decoded == [entry["embedding"] for entry in numbers["data"]] == [vector_of(text, 16) for text in texts]
     assert all(abs(sum(x * x for x in vector) - 1) < 1e-6 for vector in decoded)
     assert decoded[0] == decoded[4] != decoded[1]
     for kind, check in {
         "short_list": lambda data: len(data) == 4,
-        "wrong_dimension": lambda data: {len(one["embedding"]) for one in data} == {17},
+        "wrong_dimension": lambda data: {len(entry["embedding"]) for entry in data} == {17},
         "not_finite": lambda data: data[-1]["embedding"][0] != data[-1]["embedding"][0],
     }.items():
         server.set(faults=Faults(1.0, (kind,)))
@@ -384,8 +386,12 @@ def test_equal_bodies_are_counted_as_one_and_seen_in_order(server):
         post(server, body_of(text))
     stats, seen = server.stats(), server.requests()
     assert sorted(stats.bodies.values()) == [1, 2]
-    assert [one.body["messages"][1]["content"] for one in seen] == ["a", "b", "a"]
-    assert [(one.came, one.status, one.fault) for one in seen] == [(0, 200, ""), (0, 200, ""), (1, 200, "")]
+    assert [request.body["messages"][1]["content"] for request in seen] == ["a", "b", "a"]
+    assert [(request.came, request.status, request.fault) for request in seen] == [
+        (0, 200, ""),
+        (0, 200, ""),
+        (1, 200, ""),
+    ]
     assert (stats.paths, stats.statuses) == ({"/v1/chat/completions": 3}, {"200": 3})
     assert stats.arrivals == sorted(stats.arrivals)
     assert len(server.requests(2)) == 2
@@ -394,7 +400,7 @@ def test_equal_bodies_are_counted_as_one_and_seen_in_order(server):
 def test_it_holds_two_hundred_requests_at_once_on_connections_that_live(server):
     server.set(latency_s=0.3)
 
-    async def one(n: int) -> int:
+    async def client(n: int) -> int:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.split(":")[2].split("/")[0]))
         body = json.dumps(body_of(f"{n}")).encode()
         for _ in range(2):
@@ -406,7 +412,7 @@ def test_it_holds_two_hundred_requests_at_once_on_connections_that_live(server):
         return 2
 
     async def all_of_them() -> int:
-        return sum(await asyncio.gather(*(one(n) for n in range(200))))
+        return sum(await asyncio.gather(*(client(n) for n in range(200))))
 
     assert asyncio.run(all_of_them()) == 400
     assert server.stats().most_in_flight > 64

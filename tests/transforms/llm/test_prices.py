@@ -36,10 +36,10 @@ def test_a_call_costs_what_its_tokens_cost():
 
 
 def test_the_books_price_what_the_provider_had_cached_and_nothing_that_was_not_counted(tmp_path):
-    books = CallRecorder(CallLog(tmp_path, "run"), "p", "", load_prices())
-    assert books.price("gpt-4o-mini", 1000, 10, 400) == price_of(load_prices(), "gpt-4o-mini", 1000, 10, 400)
-    assert books.price("gpt-4o-mini", 1000, None, None) == price_of(load_prices(), "gpt-4o-mini", 1000)
-    assert books.price("gpt-4o-mini", None, 10, 0) is books.price("unknown", 1, 1, 0) is None
+    recorder = CallRecorder(CallLog(tmp_path, "run"), "p", "", load_prices())
+    assert recorder.price("gpt-4o-mini", 1000, 10, 400) == price_of(load_prices(), "gpt-4o-mini", 1000, 10, 400)
+    assert recorder.price("gpt-4o-mini", 1000, None, None) == price_of(load_prices(), "gpt-4o-mini", 1000)
+    assert recorder.price("gpt-4o-mini", None, 10, 0) is recorder.price("unknown", 1, 1, 0) is None
 
 
 @pytest.mark.parametrize(

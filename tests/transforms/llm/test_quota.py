@@ -1,4 +1,4 @@
-"""The accounting of limits: windows, slots, twins, cost and the reasons to stop, on a clock that the test turns."""
+"""The accounting of limits: windows, slots, cost and the reasons to stop, on a clock that the test turns."""
 
 import math
 from collections import deque
@@ -24,8 +24,8 @@ def clock():
     return Clock()
 
 
-def ask(quota, name, *, tokens=1, price=0.0, owner="w"):
-    return quota.acquire(owner, name, tokens=tokens, price_usd=price)
+def ask(quota, name, *, tokens=1, price=0.0):
+    return quota.acquire(name, tokens=tokens, price_usd=price)
 
 
 def end(quota, ticket, *, tokens=1, price=0.0, outcome="ok", detail=""):
@@ -33,7 +33,7 @@ def end(quota, ticket, *, tokens=1, price=0.0, outcome="ok", detail=""):
 
 
 def names(tickets):
-    return [ticket.request_hash for ticket in tickets]
+    return [ticket.owner for ticket in tickets]
 
 
 def test_no_more_are_admitted_than_may_be_in_flight_and_the_first_waiting_comes_first(clock):
@@ -113,44 +113,17 @@ def test_a_call_larger_than_the_whole_limit_gets_a_window_to_itself(clock):
     assert names(quota.decided()) == ["b"]
 
 
-def test_a_twin_waits_for_the_first_and_then_looks_in_the_cache_without_a_slot(clock):
-    quota = Quota(Limits(in_flight=1), clock)
-    first, second, third = ask(quota, "same"), ask(quota, "same", owner="x"), ask(quota, "same", owner="y")
-    assert quota.decided() == [first]
-    end(quota, first)
-    assert quota.decided() == [second, third]
-    assert second.state == third.state == "twin"
-    assert quota.in_flight == 0
-    # It was not there, the first having failed: one of them calls, the other waits again.
-    again, other = ask(quota, "same", owner="x"), ask(quota, "same", owner="y")
-    assert quota.decided() == [again]
-    end(quota, again)
-    assert quota.decided() == [other]
-
-
-def test_a_twin_of_one_that_only_waits_is_not_called_twice_either(clock):
-    quota = Quota(Limits(in_flight=1), clock)
-    holder, queued, twin = ask(quota, "a"), ask(quota, "same"), ask(quota, "same")
-    assert quota.decided() == [holder]
-    quota.take_back(queued)
-    assert quota.decided() == [twin]
-    assert twin.state == "twin"
-    end(quota, holder)
-    assert quota.decided() == []
-
-
 def test_what_a_dead_worker_held_goes_to_the_next_and_its_places_in_the_queue_are_gone(clock):
     quota = Quota(Limits(in_flight=2, max_cost_usd=1.0), clock)
-    ask(quota, "a", owner="dead", price=0.1)
-    ask(quota, "b", owner="dead", price=0.1)
-    ask(quota, "c", owner="dead")
-    twin = ask(quota, "a", owner="living")
-    last = ask(quota, "d", owner="living")
-    ask(quota, "d", owner="dead")
+    ask(quota, "dead", price=0.1)
+    ask(quota, "dead", price=0.1)
+    ask(quota, "dead")
+    first, last = ask(quota, "living"), ask(quota, "living")
+    ask(quota, "dead")
     quota.decided()
     quota.drop("dead")
-    assert quota.decided() == [twin, last]
-    assert quota.in_flight == 1
+    assert quota.decided() == [first, last]
+    assert quota.in_flight == 2
     # It may have been paid: counted against the limit, and not told as spent.
     assert (quota.lost_usd, quota.spent_usd) == (0.2, 0.0)
 
@@ -199,7 +172,7 @@ def test_a_limit_on_cost_may_be_spent_to_the_last_cent_and_nothing_is_free_of_it
 
 def test_what_a_dead_worker_may_have_paid_counts_as_paid(clock):
     quota = Quota(Limits(max_cost_usd=1.0), clock)
-    ask(quota, "a", price=0.6, owner="dead")
+    ask(quota, "dead", price=0.6)
     quota.decided()
     quota.drop("dead")
     assert (quota.lost_usd, quota.spent_usd) == (0.6, 0.0)
@@ -266,25 +239,25 @@ def test_only_what_was_answered_counts_as_answered(clock, outcome, answered):
     assert (quota.calls, quota.answered) == (1, answered)
 
 
-def test_a_twin_that_gave_up_is_told_nothing_more(clock):
-    quota = Quota(Limits(), clock)
-    first, twin, other = (ask(quota, "same") for _ in range(3))
+def test_a_call_that_gave_up_while_it_waited_is_told_nothing_more(clock):
+    quota = Quota(Limits(in_flight=1), clock)
+    first, gone, other = ask(quota, "a"), ask(quota, "b"), ask(quota, "c")
     quota.decided()
-    quota.take_back(twin)
+    quota.take_back(gone)
     end(quota, first)
     assert quota.decided() == [other]
-    assert (twin.state, other.state) == ("ended", "twin")
+    assert (gone.state, other.state) == ("ended", "admitted")
 
 
 def test_calls_in_flight_may_end_after_a_stop_and_nobody_else_begins(clock):
     quota = Quota(Limits(in_flight=1), clock)
-    flying, waiting, twin = ask(quota, "a"), ask(quota, "b"), ask(quota, "a")
+    flying, waiting, last = ask(quota, "a"), ask(quota, "b"), ask(quota, "c")
     quota.decided()
     quota.stop("model_refused", "bad key", "set it")
     quota.stop("model_quota", "another", "")
-    late = ask(quota, "c")
-    assert quota.decided() == [waiting, twin, late]
-    assert {ticket.state for ticket in (waiting, twin, late)} == {"refused"}
+    late = ask(quota, "d")
+    assert quota.decided() == [waiting, last, late]
+    assert {ticket.state for ticket in (waiting, last, late)} == {"refused"}
     end(quota, flying, price=0.25)
     assert quota.decided() == []
     assert (quota.stopped.code, quota.spent_usd) == ("model_refused", 0.25)
@@ -334,7 +307,6 @@ CALLS = st.lists(
         st.floats(0, 1),  # share of them that it really takes
         st.floats(0, 0.3),  # price
         st.floats(0, 40),  # seconds until the next event
-        st.integers(0, 5),  # which call, with twins among them
         st.sampled_from(["ok", "retry", "drop", "cancel"]),
     ),
     max_size=40,
@@ -349,8 +321,8 @@ class Job:
         self.quota = Quota(limits, self.clock)
         self.admitted, self.real, self.flying, self.waiting = [], {}, deque(), []
 
-    def ask(self, owner, name, size, share, price):
-        ticket = self.quota.acquire(owner, name, tokens=size, price_usd=price)
+    def ask(self, owner, size, share, price):
+        ticket = self.quota.acquire(owner, tokens=size, price_usd=price)
         self.real[ticket] = int(size * share)
         self.waiting.append(ticket)
         self.look()
@@ -361,7 +333,7 @@ class Job:
             if ticket.state == "admitted":
                 self.admitted.append((self.clock.now, ticket))
                 self.flying.append(ticket)
-                reserved = sum(one.price_usd for one in self.flying)
+                reserved = sum(ticket.price_usd for ticket in self.flying)
                 assert self.quota.spent_usd + self.quota.lost_usd + reserved <= self.limits.max_cost_usd + 1e-9
         assert len(self.flying) <= self.limits.in_flight
 
@@ -396,8 +368,8 @@ class Job:
 @given(CALLS, st.integers(1, 3), st.integers(1, 4), st.integers(60, 120))
 def test_whatever_happens_no_window_slot_or_budget_is_passed(events, in_flight, requests, tokens):
     job = Job(Limits(in_flight, requests, tokens, 2.0))
-    for number, (size, share, price, seconds, name, outcome) in enumerate(events):
-        job.ask(number, f"{name}", size, share, price)
+    for number, (size, share, price, seconds, outcome) in enumerate(events):
+        job.ask(number, size, share, price)
         job.turn(seconds)
         if job.flying:
             job.end_one(outcome, share)
@@ -412,11 +384,11 @@ def test_whatever_happens_no_window_slot_or_budget_is_passed(events, in_flight, 
 
 def test_an_attempt_that_is_tried_again_goes_before_those_that_were_not_tried_yet():
     quota = Quota(Limits(in_flight=1), Clock())
-    first = quota.acquire("w", "a", tokens=1, price_usd=0.0)
+    first = quota.acquire("w", tokens=1, price_usd=0.0)
     assert quota.decided() == [first]
-    waiting = [quota.acquire("w", name, tokens=1, price_usd=0.0) for name in "bc"]
+    waiting = [quota.acquire("w", tokens=1, price_usd=0.0) for _ in range(2)]
     quota.release(first, tokens=0, price_usd=0.0, outcome="retry")
-    second_try = quota.acquire("w", "a", tokens=1, price_usd=0.0, again=True)
+    second_try = quota.acquire("w", tokens=1, price_usd=0.0, again=True)
     assert quota.decided() == [second_try]
     quota.release(second_try, tokens=1, price_usd=0.0, outcome="ok")
     assert quota.decided() == [waiting[0]]

@@ -148,5 +148,5 @@ def test_the_parameter_that_a_fault_is_about_is_found_in_every_dialect():
     assert judge(400, {"object": "error", "message": "m", "param": "seed", "code": 400}, {}, 0.0).param == "seed"
 
 
-def test_a_page_of_html_is_cut_to_a_line_of_the_books():
+def test_a_page_of_html_is_cut_to_a_line_of_the_journal():
     assert len(judge(502, "<p>" * 100_000, {}, 0.0).detail) <= 2000

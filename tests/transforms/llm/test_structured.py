@@ -121,22 +121,22 @@ def test_any_json_will_do_where_there_is_no_schema():
 
 
 @pytest.fixture(scope="module")
-def told():
+def scripted():
     """A server that says what the test wrote into the request, or what is set for it."""
     with OpenAIServer(script="openai_replies:echo") as server:
         yield server
 
 
 @pytest.fixture
-def server(told):
-    told.set(replies=(), faults=Faults(), no_schema=False, ignore_schema=False)
-    told.reset()
-    return told
+def server(scripted):
+    scripted.set(replies=(), faults=Faults(), no_schema=False, ignore_schema=False)
+    scripted.reset()
+    return scripted
 
 
 def parse(edge, text, repairs=2):
-    one = request(text, schema=SCHEMA)
-    return edge.submit(ask_json(edge, one, stage="extract", about=text, repairs=repairs)).result(30)
+    asked = request(text, schema=SCHEMA)
+    return edge.submit(ask_json(edge, asked, stage="extract", about=text, repairs=repairs)).result(30)
 
 
 def test_a_good_reply_is_taken_as_it_is(server, tmp_path):
@@ -201,6 +201,6 @@ def test_a_server_that_ignores_the_schema_is_read_all_the_same(server, tmp_path)
     server.set(ignore_schema=True)
     with job(server.url, tmp_path) as (edge, _):
         parsed = [parse(edge, json.dumps({"items": [f"{number}"]})) for number in range(6)]
-    assert [one.value for one in parsed] == [{"items": [f"{number}"]} for number in range(6)]
-    assert {one.repairs for one in parsed} == {0}
-    assert {one.replies[0].mode for one in parsed} == {"json_schema"}
+    assert [reply.value for reply in parsed] == [{"items": [f"{number}"]} for number in range(6)]
+    assert {reply.repairs for reply in parsed} == {0}
+    assert {reply.replies[0].mode for reply in parsed} == {"json_schema"}

@@ -18,7 +18,7 @@ from memlake.transforms.base.conversation import Conversation
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.llm.prompting import prompt, prompt_names
 from memlake.transforms.read.tabulate import tabulate
-from memlake.transforms.represent.by_model.artifacts import QUOTED, TYPES
+from memlake.transforms.represent.by_model.artifacts import ARTIFACTS, QUOTED, TYPES
 from memlake.transforms.represent.by_model.quoted import partial_date
 from memlake.transforms.represent.catalogue import spec_of
 from memlake.transforms.represent.common.representation import Units
@@ -40,7 +40,7 @@ TALK = {
 
 def made(turns: pa.Table, items: Any, spec: str = "artifacts") -> Units:
     reply = items if callable(items) else lambda _: json.dumps({"artifacts": items})
-    return asyncio.run(QUOTED.build(spec_of(spec, model="m"), turns, ScriptedModel(reply)))
+    return asyncio.run(ARTIFACTS.asking.build(spec_of(spec, model="m"), turns, ScriptedModel(reply)))
 
 
 def one(**changes: Any) -> dict[str, Any]:
@@ -101,9 +101,9 @@ def test_what_is_shown_and_indexed_is_a_setting_that_costs_no_call(
     # Quoted in capitals: what is shown is the source's own.
     script = ScriptedModel(lambda _: json.dumps({"artifacts": [one(quote=QUOTE.upper())]}))
     spec = f"artifacts-x:show={show},key={key},ungrounded=drop"
-    units = asyncio.run(QUOTED.build(spec_of(spec, model="m"), turns, script))
+    units = asyncio.run(ARTIFACTS.asking.build(spec_of(spec, model="m"), turns, script))
     plain = ScriptedModel(lambda _: json.dumps({"artifacts": []}))
-    asyncio.run(QUOTED.build(spec_of("artifacts", model="m"), turns, plain))
+    asyncio.run(ARTIFACTS.asking.build(spec_of("artifacts", model="m"), turns, plain))
     assert [request.hash("p") for request in script.requests] == [request.hash("p") for request in plain.requests]
     (unit,) = units.units.to_pylist()
     assert unit["show_text"] == f"[8 May, 2023] {shows}"

@@ -13,7 +13,7 @@ from memlake.schemas.table import settings_json
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.base.ids import content_id
 from memlake.transforms.llm.protocol.model import Request
-from memlake.transforms.represent.by_model.artifacts import QUOTED
+from memlake.transforms.represent.by_model.artifacts import ARTIFACTS, QUOTED
 from memlake.transforms.represent.by_model.asked import PUBLISHED_SETTINGS, material_of
 from memlake.transforms.represent.catalogue import REPRESENTATIONS, spec_of
 from memlake.transforms.represent.common.representation import Units
@@ -44,7 +44,7 @@ TALK = {
 
 def made(turns: pa.Table, script: Any, spec: str) -> tuple[Units, ScriptedModel]:
     model = ScriptedModel(script)
-    return asyncio.run(QUOTED.build(spec_of(spec, model="m"), turns, model)), model
+    return asyncio.run(ARTIFACTS.asking.build(spec_of(spec, model="m"), turns, model)), model
 
 
 def long(turns_of: TurnsOf, count: int = 90) -> pa.Table:
@@ -230,8 +230,8 @@ def test_settings_that_are_none_are_refused(wrong: str) -> None:
 
 
 def test_the_published_prompt_and_its_second_pass_decide_the_settings_hash() -> None:
-    asked = QUOTED._asked(spec_of(PUBLISHED, model="m").settings)
-    plain = QUOTED._asked(spec_of("artifacts", model="m").settings)
+    asked = QUOTED.request(spec_of(PUBLISHED, model="m").settings)
+    plain = QUOTED.request(spec_of("artifacts", model="m").settings)
     assert asked.system != plain.system
     assert asked.missed
     assert material_of(asked) != material_of(plain)

@@ -10,7 +10,7 @@ import pytest
 from scripted_model import ScriptedModel, shown
 
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.represent.by_model.propositions import QUOTED
+from memlake.transforms.represent.by_model.propositions import PROPOSITIONS
 from memlake.transforms.represent.catalogue import spec_of
 from memlake.transforms.represent.common.representation import Units
 
@@ -20,7 +20,7 @@ TALK = {"v": [("8 May, 2023", [("Ann", "I sold the barge, but not the {oars}."),
 
 def made(turns: pa.Table, items: list[dict[str, Any]], spec: str = "propositions") -> tuple[Units, ScriptedModel]:
     model = ScriptedModel(lambda _: json.dumps({"propositions": items}, ensure_ascii=False))
-    return asyncio.run(QUOTED.build(spec_of(spec, model="m"), turns, model)), model
+    return asyncio.run(PROPOSITIONS.asking.build(spec_of(spec, model="m"), turns, model)), model
 
 
 def one(**changes: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from scripted_model import ScriptedModel, shown
 
 from memlake.transforms.llm.protocol.model import Request
-from memlake.transforms.represent.by_model.summaries import build_summaries
+from memlake.transforms.represent.by_model.summaries import SUMMARIES
 from memlake.transforms.represent.catalogue import asking, spec_of
 from memlake.transforms.represent.common.representation import Units
 
@@ -30,7 +30,7 @@ def told(request: Request) -> str:
 
 def made(turns: pa.Table, script: Any, spec: str = "summaries") -> tuple[Units, ScriptedModel]:
     model = ScriptedModel(script)
-    return asyncio.run(build_summaries(spec_of(spec, model="m"), turns, model)), model
+    return asyncio.run(SUMMARIES.asking.build(spec_of(spec, model="m"), turns, model)), model
 
 
 def turns_of_units(units: Units) -> list[list[str]]:

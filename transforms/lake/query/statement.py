@@ -2,7 +2,6 @@
 
 import json
 import re
-import secrets
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from memlake.transforms.base.atomic_files import replacing
 from memlake.transforms.base.errors import MemlakeError, NotFoundError, UsageError
 from memlake.transforms.base.jsonable import jsonable
 from memlake.transforms.base.sql import sql_file, sql_files
@@ -138,15 +138,11 @@ def write(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str
     """
     check_suffix(out)
     relation = _relation(connection, query, values)
-    partial = out.with_name(f".{out.name}.{secrets.token_hex(8)}{out.suffix}")
     try:
-        rows = _write_batches(relation, partial)
-        partial.replace(out)
+        with replacing(out) as fresh:
+            return _write_batches(relation, fresh, out.suffix)
     except duckdb.Error as error:
         raise _plain(connection, error) from error
-    finally:
-        partial.unlink(missing_ok=True)
-    return rows
 
 
 def _relation(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, str]) -> duckdb.DuckDBPyRelation:
@@ -193,11 +189,11 @@ def _check_named(connection: duckdb.DuckDBPyConnection, name: str, value: str | 
         )
 
 
-def _write_batches(relation: duckdb.DuckDBPyRelation, out: Path) -> int:
-    """Write a relation batch by batch in the format that the file's suffix names."""
+def _write_batches(relation: duckdb.DuckDBPyRelation, out: Path, suffix: str) -> int:
+    """Write a relation batch by batch in the format that the suffix names."""
     reader = relation.to_arrow_reader(65_536)
     rows = 0
-    if out.suffix == ".json":
+    if suffix == ".json":
         with out.open("w", encoding="utf-8", errors="backslashreplace") as file:
             for batch in reader:
                 for row in batch.to_pylist(maps_as_pydicts="lossy"):
@@ -206,15 +202,15 @@ def _write_batches(relation: duckdb.DuckDBPyRelation, out: Path) -> int:
                     rows += 1
             file.write("\n]\n" if rows else "[]\n")
         return rows
-    with _opened(out, reader.schema) as writer:
+    with _opened(out, suffix, reader.schema) as writer:
         for batch in reader:
-            writer.write_batch(_flat(batch) if out.suffix == ".csv" else batch)
+            writer.write_batch(_flat(batch) if suffix == ".csv" else batch)
             rows += batch.num_rows
     return rows
 
 
-def _opened(out: Path, schema: pa.Schema) -> pacsv.CSVWriter | pq.ParquetWriter:
-    if out.suffix == ".parquet":
+def _opened(out: Path, suffix: str, schema: pa.Schema) -> pacsv.CSVWriter | pq.ParquetWriter:
+    if suffix == ".parquet":
         return pq.ParquetWriter(out, schema, compression="zstd")
     return pacsv.CSVWriter(out, _flat(pa.RecordBatch.from_pylist([], schema)).schema)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memlake.transforms.base.atomic_files import put_over
+from memlake.transforms.base.atomic_files import put_text
 from memlake.transforms.base.batch import Batch
 from memlake.transforms.lake.storage.place import age_s, listed, make_folder, read_text, remove_folder
 
@@ -115,7 +115,7 @@ class Progress:
 
     def _put(self, name: str, text: str) -> None:
         """Write a whole note: the driver may look at any moment."""
-        put_over(self.folder / name, text)
+        put_text(self.folder / name, text)
 
     def _numbers(self, suffix: str) -> dict[int, int]:
         return {int(file.stem): int(read_text(file)) for file in listed(self.folder, f"*.{suffix}")}

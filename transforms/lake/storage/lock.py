@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from memlake.transforms.base.atomic_files import put_text
 from memlake.transforms.base.errors import LakeBusyError, LakeConflictError
 
 HEARTBEAT_S = 5.0
@@ -119,9 +120,7 @@ def _try(path: Path, me: Holder) -> Holder | None:
         other = read_holder(path)
         if other is not None and not other.is_dead(time.time() - path.stat().st_mtime):
             return other
-        fresh = path.with_name(f"lock.{me.token}")
-        fresh.write_text(json.dumps(asdict(me)))
-        fresh.replace(path)
+        put_text(path, json.dumps(asdict(me)))
         return None
 
 

@@ -1,9 +1,9 @@
 """The accounting behind a job's limits: who may call now, who waits, and when the run is to stop. No I/O.
 
-Calls are admitted in the order in which they were asked for, those that are tried again before the others. A window is any 60 seconds, and counts calls from when they
-were admitted. Tokens and price are reserved by estimate and corrected by the real count; a run may pass its tokens a minute
-only by what an estimate fell short of the count, or by one call that is larger than the whole limit, which then has the
-window to itself.
+Calls are admitted in the order in which they were asked for, those that are tried again before the others. A window is any
+60 seconds, and counts calls from when they were admitted. Tokens and price are reserved by estimate and corrected by the
+real count; a run may pass its tokens a minute only by what an estimate fell short of the count, or by one call that is
+larger than the whole limit, which then has the window to itself.
 """
 
 from collections import deque
@@ -16,7 +16,7 @@ from memlake.transforms.llm.protocol.model import ModelStoppedError
 
 WINDOW_S = 60.0
 _LEAST_IN_A_ROW = 8
-State = Literal["waiting", "twin waiting", "admitted", "twin", "refused", "ended"]
+State = Literal["waiting", "admitted", "refused", "ended"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,6 @@ class Ticket:
     """One call's place in the queue, then its leave; `owner` is the connection that asked."""
 
     owner: object
-    request_hash: str
     tokens: int
     price_usd: float
     state: State = "waiting"
@@ -83,9 +82,6 @@ class Quota:
     most_in_flight: int = 0
     stopped: ModelStoppedError | None = None
     _queue: deque[Ticket] = field(default_factory=deque)
-    # The first ticket of each request that waits or is in flight, and those that wait for it to end.
-    _first: dict[str, Ticket] = field(default_factory=dict)
-    _twins: dict[str, list[Ticket]] = field(default_factory=dict)
     _flying: set[Ticket] = field(default_factory=set)
     _reserved_usd: float = 0.0
     _window: deque[Ticket] = field(default_factory=deque)
@@ -98,28 +94,22 @@ class Quota:
         """Calls that are admitted and not released."""
         return len(self._flying)
 
-    def acquire(
-        self, owner: object, request_hash: str, *, tokens: int, price_usd: float, again: bool = False
-    ) -> Ticket:
+    def acquire(self, owner: object, *, tokens: int, price_usd: float, again: bool = False) -> Ticket:
         """Ask for leave to call; `decided` says when there is an answer.
 
         Args:
             again: an attempt failed before. It goes first, so that what is begun ends: were a server dead, a run of
                 thousands of calls would else try each of them once before one had used up its attempts.
         """
-        ticket = Ticket(owner, request_hash, tokens, price_usd)
+        ticket = Ticket(owner, tokens, price_usd)
         if self.stopped is not None:
             self._decide(ticket, "refused")
-        elif request_hash in self._first:
-            ticket.state = "twin waiting"
-            self._twins.setdefault(request_hash, []).append(ticket)
         else:
-            self._first[request_hash] = ticket
             (self._queue.appendleft if again else self._queue.append)(ticket)
         return ticket
 
     def decided(self) -> list[Ticket]:
-        """Tickets that were decided since the last look: 'admitted', 'twin' (see the cache) or 'refused' (stopped)."""
+        """Tickets that were decided since the last look: 'admitted' or 'refused' (stopped)."""
         self._forget()
         while self._queue and self.stopped is None:
             ticket = self._queue[0]
@@ -166,24 +156,20 @@ class Quota:
 
     def drop(self, owner: object) -> None:
         """End everything of a worker that is gone. What it was calling may have been paid."""
-        for ticket in [one for one in self._flying if one.owner is owner]:
-            self.lost_usd += ticket.price_usd
-            self._end(ticket)
-        waiting = [*self._queue, *(twin for twins in self._twins.values() for twin in twins)]
-        for ticket in [one for one in waiting if one.owner is owner]:
-            self._end(ticket)
+        for ticket in [*self._flying, *self._queue]:
+            if ticket.owner is owner:
+                self.lost_usd += ticket.price_usd if ticket.state == "admitted" else 0.0
+                self._end(ticket)
 
     def stop(self, code: str, message: str, hint: str) -> None:
         """Refuse everyone who waits or comes, for this reason; the first reason stays."""
         if self.stopped is not None:
             return
         self.stopped = ModelStoppedError(message, code=code, hint=hint)
-        waiting = [*self._queue, *(twin for twins in self._twins.values() for twin in twins)]
-        self._queue.clear()
-        self._twins.clear()
-        for ticket in waiting:
-            if ticket.state in ("waiting", "twin waiting"):
+        for ticket in self._queue:
+            if ticket.state == "waiting":
                 self._decide(ticket, "refused")
+        self._queue.clear()
 
     def _fits_cost(self, ticket: Ticket) -> bool:
         """Whether the ticket can be paid now; stops the run when it never can, whatever those in flight turn out to cost."""
@@ -227,18 +213,12 @@ class Quota:
             self._window_tokens -= self._window.popleft().tokens
 
     def _end(self, ticket: Ticket) -> None:
-        """Take a ticket out, in whatever state it is, and let its twins look in the cache."""
+        """Take a ticket out, in whatever state it is."""
         if ticket.state == "admitted":
             self._flying.discard(ticket)
             # Sums of parts drift; of none there is nothing.
             self._reserved_usd = self._reserved_usd - ticket.price_usd if self._flying else 0.0
-        elif ticket.state == "twin waiting":
-            self._twins[ticket.request_hash].remove(ticket)
         ticket.state = "ended"
-        if self._first.get(ticket.request_hash) is ticket:
-            del self._first[ticket.request_hash]
-            for twin in self._twins.pop(ticket.request_hash, ()):
-                self._decide(twin, "twin")
 
     def _decide(self, ticket: Ticket, state: State) -> None:
         ticket.state = state

@@ -1,12 +1,11 @@
 """The driver's side of the job's quota: one small server on loopback, so that a limit holds for all worker processes.
 
-Messages are JSON arrays, one a line. The address holds a secret, and a connection that does not begin with it is closed.
+The address holds a secret, and a connection that does not begin with it is closed.
 When a connection ends, however it ends, what it held goes back.
 """
 
 import asyncio
 import hmac
-import json
 import secrets
 import threading
 import time
@@ -14,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from memlake.transforms.llm.limits.json_lines import JsonLines
 from memlake.transforms.llm.limits.quota import Limits, Quota, Ticket
 from memlake.transforms.llm.protocol.model import ModelStoppedError
 
@@ -40,7 +40,7 @@ class QuotaServer:
         self._token = secrets.token_hex(16)
         self._connections: set[_Connection] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._told = False
+        self._is_stop_sent = False
 
     @property
     def stopped(self) -> ModelStoppedError | None:
@@ -89,7 +89,7 @@ class QuotaServer:
         """Take in a connection that knows the secret; tell it when the run is stopped already."""
         self._connections.add(connection)
         if self.stopped is not None:
-            connection.send(self._reason(self.stopped))
+            connection.send(*self._reason(self.stopped))
 
     def left(self, connection: "_Connection") -> None:
         """Give back what a connection held."""
@@ -102,8 +102,8 @@ class QuotaServer:
         quota, held = self._quota, connection.tickets
         answers = True
         match what, values:
-            case "acquire", [request_hash, tokens, price, again]:
-                held[number] = quota.acquire(connection, request_hash, tokens=tokens, price_usd=price, again=again)
+            case "acquire", [tokens, price, again]:
+                held[number] = quota.acquire(connection, tokens=tokens, price_usd=price, again=again)
                 connection.numbers[held[number]] = number
                 answers = False
             case "release", [which, tokens, price, outcome, detail]:
@@ -123,18 +123,18 @@ class QuotaServer:
                 raise ValueError(f"message={what!r} of {len(values)} values is not known")
         self._settle()
         if answers:
-            connection.send(["ok", number, None])
+            connection.send("ok", number)
 
     def _settle(self) -> None:
         """Tell what was decided, and look again when a window opens."""
         decided = self._quota.decided()
-        if self.stopped is not None and not self._told:
-            self._told = True
+        if self.stopped is not None and not self._is_stop_sent:
+            self._is_stop_sent = True
             for connection in self._connections:
-                connection.send(self._reason(self.stopped))
+                connection.send(*self._reason(self.stopped))
         for ticket in decided:
             if isinstance(ticket.owner, _Connection):
-                ticket.owner.tell(ticket)
+                ticket.owner.answer(ticket)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -147,55 +147,37 @@ class QuotaServer:
         return ["stopped", stopped.code, stopped.message, stopped.hint]
 
 
-class _Connection(asyncio.Protocol):
+class _Connection(JsonLines):
     """One worker process."""
 
     def __init__(self, server: QuotaServer) -> None:
+        super().__init__()
         self._server = server
-        self._known = False
-        self._held = b""
-        self._unsent: list[bytes] = []
+        self._is_known = False
         self.tickets: dict[int, Ticket] = {}
         self.numbers: dict[Ticket, int] = {}
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-
     def data_received(self, data: bytes) -> None:
-        *lines, self._held = (self._held + data).split(b"\n")
         try:
+            super().data_received(data)
             if len(self._held) > _LONGEST_LINE:
                 raise ValueError("no end of a line")
-            for line in lines:
-                self._line(line)
         except (ValueError, TypeError, KeyError):
             self.close()  # not one of ours; what it held goes back as it leaves
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio calls it so
-        if self._known:
-            self._known = False
+        if self._is_known:
+            self._is_known = False
             self._server.left(self)
 
-    def send(self, message: list[object]) -> None:
-        """Send one message; those of one turn of the loop go together."""
-        if not self._unsent:
-            asyncio.get_running_loop().call_soon(self._flush)
-        self._unsent.append(json.dumps(message).encode() + b"\n")
-
-    def _flush(self) -> None:
-        if not self._transport.is_closing():  # else asyncio complains on stderr
-            self._transport.write(b"".join(self._unsent))
-        self._unsent.clear()
-
-    def tell(self, ticket: Ticket) -> None:
+    def answer(self, ticket: Ticket) -> None:
         """Answer an `acquire`."""
         number = self.numbers[ticket]
         if ticket.state == "admitted":
-            self.send(["ok", number, False])
-            return
-        self.pop(number)
-        self.send(["ok", number, True] if ticket.state == "twin" else ["refused", number])
+            self.send("ok", number)
+        else:
+            self.pop(number)
+            self.send("refused", number)
 
     def pop(self, number: int) -> Ticket:
         """The ticket of a number, which is then forgotten."""
@@ -207,16 +189,16 @@ class _Connection(asyncio.Protocol):
         """Hang up."""
         self._transport.abort()
 
-    def _line(self, line: bytes) -> None:
-        what, number, *values = json.loads(line)
-        if not self._known:
-            if what != "hello" or len(values) != 1 or not self._server.is_secret(values[0]):
-                raise ValueError("not the secret")
-            self._known = True
-            self._server.joined(self)
-            self.send(["ok", number, None])
+    def received(self, message: Any) -> None:
+        what, number, *values = message
+        if self._is_known:
+            self._server.handle(self, what, number, values)
             return
-        self._server.handle(self, what, number, values)
+        if what != "hello" or len(values) != 1 or not self._server.is_secret(values[0]):
+            raise ValueError("not the secret")
+        self._is_known = True
+        self._server.joined(self)
+        self.send("ok", number)
 
 
 @contextmanager
@@ -239,7 +221,7 @@ def quota_server(limits: Limits) -> Iterator[QuotaServer]:
 
 
 async def _end(server: QuotaServer, listening: asyncio.Server) -> None:
-    """Stop listening and hang up; what a worker told is known, since it waited for the answer."""
+    """Stop listening and hang up; what a worker reported is here, since it waited for the answer."""
     listening.close()
     server.close()
     await asyncio.sleep(0)  # the transports call `connection_lost` in the next round

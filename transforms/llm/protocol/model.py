@@ -73,7 +73,7 @@ class Reply:
 
 
 class Model(Protocol):
-    """A chat model behind the edge: limits, retries, cache and books are its business, not the caller's."""
+    """A chat model behind the edge: limits, retries, cache and the journal are its business, not the caller's."""
 
     async def ask(self, request: Request, *, stage: str, about: str) -> Reply:
         """The reply to a request; an item's failure is an outcome, never an exception.

@@ -124,7 +124,7 @@ def judge(status: int, body: object, headers: Mapping[str, str], now: float) -> 
     code, kind, param = (_word(error.get(name)) for name in ("code", "type", "param"))
     message = _word(error.get("message")) or _word(body) or "no reason given"
     detail = f"HTTP {status}: {message}"[:_LONGEST_DETAIL]
-    names = {code.lower(), kind.lower(), _word(_mapping(error.get("innererror")).get("code")).lower()}
+    names = {code.lower(), kind.lower(), _word(mapping(error.get("innererror")).get("code")).lower()}
 
     def item(outcome: Outcome) -> Failure:
         return Failure("item", detail, outcome, code=code, param=param, status=status)
@@ -156,19 +156,20 @@ def judge(status: int, body: object, headers: Mapping[str, str], now: float) -> 
 
 def _error(body: object) -> Mapping[str, Any]:
     """The fields of an error: OpenAI nests them, older vLLM does not, FastAPI has `detail` with the place of each fault."""
-    fields = _mapping(body)
+    fields = mapping(body)
     if isinstance(fields.get("error"), Mapping):
-        return _mapping(fields["error"])
+        return mapping(fields["error"])
     detail = fields.get("detail")
     if isinstance(detail, list) and detail:
-        first = _mapping(detail[0])
+        first = mapping(detail[0])
         place = first.get("loc")
         named = place[1] if isinstance(place, list) and len(place) > 1 else None
         return {"message": f"{first.get('msg')} at {place}", "param": named, "type": first.get("type")}
     return {"message": fields.get("error") or detail, **fields}
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def mapping(value: object) -> Mapping[str, Any]:
+    """The value where it is a JSON object; an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 

@@ -20,9 +20,13 @@ class ServerCapabilities:
     effect: the mode is weakened for that request, and only a reply in the weaker mode shows that the mode was at fault.
     A request that is at fault itself is refused in every mode and changes nothing for the others. A mode that was taken
     before is given up when a refusal names `response_format`: behind one address another server may answer by now.
+
+    Attributes:
+        vector_bytes: of a vector, by model: those that were most in its first reply.
     """
 
     def __init__(self) -> None:
+        self.vector_bytes: dict[str, int] = {}
         self._proven: dict[tuple[str, str], Mode] = {}
         self._refused: dict[str, set[str]] = {}
         self._no_base64: set[str] = set()

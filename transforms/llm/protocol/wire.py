@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies
 
 from memlake.transforms.llm.protocol.model import Outcome
-from memlake.transforms.llm.protocol.retry import Failure, judge
+from memlake.transforms.llm.protocol.retry import Failure, judge, mapping
 from memlake.transforms.text.clean import Parsed, parse_json
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ async def chat(client: "AsyncOpenAI", body: Mapping[str, Any], *, timeout_s: flo
     """Ask for a chat completion.
 
     Args:
-        body: see `Habits.body`.
+        body: see `ServerCapabilities.body`.
         timeout_s: from the request to the end of the reply, however slowly it trickles.
 
     Raises:
@@ -100,11 +100,11 @@ async def chat(client: "AsyncOpenAI", body: Mapping[str, Any], *, timeout_s: flo
     if isinstance(reply, Exchange):
         return reply
     choices = reply.get("choices")
-    choice = _mapping(choices[0] if isinstance(choices, list) and choices else None)
+    choice = mapping(choices[0] if isinstance(choices, list) and choices else None)
     message = choice.get("message")
     if not isinstance(message, Mapping):
         raise TransientError(f"a reply without a message: {json.dumps(reply)[:500]}")
-    usage = _mapping(reply.get("usage"))
+    usage = mapping(reply.get("usage"))
     text, refusal, finish = _text(message.get("content")), message.get("refusal"), choice.get("finish_reason")
     outcome: Outcome = "ok"
     detail = ""
@@ -122,7 +122,7 @@ async def chat(client: "AsyncOpenAI", body: Mapping[str, Any], *, timeout_s: flo
         detail,
         tokens_in=_count(usage.get("prompt_tokens")),
         tokens_out=_count(usage.get("completion_tokens")),
-        tokens_cached=_count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        tokens_cached=_count(mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
     )
 
 
@@ -146,7 +146,7 @@ async def embed(
     data = reply.get("data")
     if not isinstance(data, list):
         raise TransientError(f"a reply without vectors: {json.dumps(reply)[:500]}")
-    usage = _mapping(reply.get("usage"))
+    usage = mapping(reply.get("usage"))
     return Exchange("ok", vectors=_vectors(data, len(texts)), tokens_in=_count(usage.get("prompt_tokens")))
 
 
@@ -180,7 +180,7 @@ async def _post(
     error_in_it = reply.get("error")
     if error_in_it and "choices" not in reply and "data" not in reply:
         # Proxies that had sent their status before the model failed: it then stands in `code`.
-        code = _mapping(error_in_it).get("code")
+        code = mapping(error_in_it).get("code")
         status = code if isinstance(code, int) and 400 <= code < 600 else 500
         return _failed(judge(status, reply, response.headers, time.time()))
     return reply
@@ -198,7 +198,7 @@ def _failed(failure: Failure) -> Exchange:
 
 def _vectors(data: list[Any], count: int) -> tuple[bytes, ...]:
     """Vectors by the index that each names; by place when none does and their number is right."""
-    indexed = all(isinstance(_mapping(entry).get("index"), int) for entry in data)
+    indexed = all(isinstance(mapping(entry).get("index"), int) for entry in data)
     if not indexed and len(data) != count:
         return (b"",) * count
     found = [b""] * count
@@ -210,7 +210,7 @@ def _vectors(data: list[Any], count: int) -> tuple[bytes, ...]:
             return (b"",) * count
         taken.add(index)
         if 0 <= index < count:
-            found[index] = _floats(_mapping(entry).get("embedding"))
+            found[index] = _floats(mapping(entry).get("embedding"))
     return tuple(found)
 
 
@@ -240,7 +240,7 @@ def _text(content: object) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        parts = [_mapping(part).get("text") for part in content]
+        parts = [mapping(part).get("text") for part in content]
         return "".join(part for part in parts if isinstance(part, str))
     return ""
 
@@ -248,7 +248,3 @@ def _text(content: object) -> str:
 def _count(value: object) -> int | None:
     """A token count; None when the server gave none that is one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

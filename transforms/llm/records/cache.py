@@ -1,18 +1,19 @@
 """The reply cache: what a model said once is never paid again, on this machine or another that has the lake.
 
 An entry a file, named by the hash of what was asked, in the lake's `cache/llm`; it belongs to no snapshot. An entry is put
-whole or not at all, and the first one counts. A broken one, as a power loss leaves it, is as good as none, and so is one
-whose request is not of the hash that it is found by.
+whole or not at all, and the first entry stays. A broken entry, as a power loss leaves it, is as good as none, and so is an
+entry whose request is not of the hash that it is found by.
 """
 
 import base64
 import binascii
 import json
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
-from memlake.transforms.base.atomic_files import put_once, put_over
+from memlake.transforms.base.atomic_files import put_once, put_text
 from memlake.transforms.base.ids import content_id
 from memlake.transforms.llm.protocol.model import UNFINISHED, Embedded, Message, Mode, Outcome, Reply, Request
 
@@ -20,6 +21,9 @@ from memlake.transforms.llm.protocol.model import UNFINISHED, Embedded, Message,
 _VERSION = 1
 _OUTCOMES = frozenset(get_args(Outcome)) - UNFINISHED
 _MODES = frozenset(get_args(Mode))
+# The fields of a Reply that an entry holds.
+_TEXTS = ("outcome", "text", "detail", "mode")
+_COUNTS = ("tokens_in", "tokens_out", "tokens_cached")
 
 
 class ReplyCache:
@@ -42,7 +46,7 @@ class ReplyCache:
         return None if entry is None else _reply(request_hash, entry)
 
     def put(self, reply: Reply, *, request: Request, provider: str, about: str) -> bool:
-        """Keep what came of a request, unless it is kept already; say whether this one counts.
+        """Keep what came of a request, unless it is kept already; say whether it was put.
 
         Raises:
             ValueError: what came of it is not the last word (transient, missing), or it answers another request.
@@ -51,17 +55,11 @@ class ReplyCache:
             raise ValueError(f"reply={reply.request_hash} does not answer request={request.hash(provider)}")
         _check_final(reply.outcome)
         entry = {
-            "outcome": reply.outcome,
-            "text": reply.text,
-            "detail": reply.detail,
-            "mode": reply.mode,
-            "tokens_in": reply.tokens_in,
-            "tokens_out": reply.tokens_out,
-            "tokens_cached": reply.tokens_cached,
+            **{name: getattr(reply, name) for name in (*_TEXTS, *_COUNTS)},
             "model": request.model,
             "provider": provider,
             "about": about,
-            "request": _request_fields(request),
+            "request": asdict(request),
         }
         return self._put(reply.request_hash, "chat", entry)
 
@@ -81,7 +79,7 @@ class ReplyCache:
         about: str,
         tokens: int | None = None,
     ) -> bool:
-        """Keep what came of embedding a text, unless it is kept already; say whether this one counts.
+        """Keep what came of embedding a text, unless it is kept already; say whether it was put.
 
         Args:
             tokens: of this text, when the server said it of the text alone.
@@ -126,7 +124,7 @@ class ReplyCache:
             return True
         if (self.get(request_hash) or self.get_vector(request_hash)) is not None:
             return False
-        put_over(path, text)  # a broken one would stand in the way for ever
+        put_text(path, text)  # a broken entry would stand in the way for ever
         return True
 
 
@@ -152,29 +150,15 @@ def _check_final(outcome: str) -> None:
         raise ValueError(f"outcome={outcome!r} is not kept: {', '.join(sorted(_OUTCOMES))}")
 
 
-def _request_fields(request: Request) -> dict[str, object]:
-    return {
-        "model": request.model,
-        "messages": [{"role": message.role, "content": message.content} for message in request.messages],
-        "max_tokens": request.max_tokens,
-        "schema": request.schema,
-        "schema_name": request.schema_name,
-        "temperature": request.temperature,
-        "seed": request.seed,
-    }
-
-
 def _reply(request_hash: str, entry: dict[str, Any]) -> Reply | None:
-    values = {name: entry.get(name) for name in ("outcome", "text", "detail", "mode")}
-    tokens = {name: entry.get(name) for name in ("tokens_in", "tokens_out", "tokens_cached")}
-    if not all(isinstance(value, str) for value in values.values()):
+    values: dict[str, Any] = {name: entry.get(name) for name in (*_TEXTS, *_COUNTS)}
+    if not all(isinstance(values[name], str) for name in _TEXTS):
         return None
     if values["outcome"] not in _OUTCOMES or values["mode"] not in _MODES:
         return None
-    if not all(count is None or type(count) is int for count in tokens.values()):
+    if not all(values[name] is None or type(values[name]) is int for name in _COUNTS):
         return None
-    fields: dict[str, Any] = {**values, **tokens}
-    return Reply(request_hash, from_cache=True, **fields)
+    return Reply(request_hash, from_cache=True, **values)
 
 
 def _embedded(entry: dict[str, Any]) -> Embedded | None:

@@ -27,6 +27,14 @@ _KEY = ["call_id", "attempt"]
 # What a server said of its failure may be a page of HTML.
 _DETAIL_CHARS = 2000
 _ROWS_AT_A_TIME = 16_384
+_COLUMNS = set(CALLS.schema.names)
+# What a row says that does not say otherwise: no cell, no mode, and nulls.
+_UNSAID: dict[str, object] = {
+    **{field.name: None for field in CALLS.schema if field.nullable},
+    "cell": "",
+    "mode": "",
+    "from_cache": False,
+}
 
 
 def new_call_id() -> str:
@@ -45,47 +53,16 @@ class CallLog:
         self._run_id = run_id
         self._file: int | None = None
 
-    def add(
-        self,
-        *,
-        call_id: str,
-        attempt: int,
-        request_hash: str,
-        stage: str,
-        provider: str,
-        model: str,
-        outcome: str,
-        cell: str = "",
-        mode: str = "",
-        from_cache: bool = False,
-        tokens_in: int | None = None,
-        tokens_out: int | None = None,
-        tokens_cached: int | None = None,
-        price_usd: float | None = None,
-        latency_s: float | None = None,
-        detail: str | None = None,
-    ) -> None:
-        """Append one attempt: a row of `calls`, whose columns the arguments are."""
-        row = {
-            "call_id": call_id,
-            "attempt": attempt,
-            "request_hash": request_hash,
-            "run_id": self._run_id,
-            "cell": cell,
-            "stage": stage,
-            "provider": provider,
-            "model": model,
-            "tokens_in": tokens_in,
-            "tokens_out": tokens_out,
-            "tokens_cached": tokens_cached,
-            "price_usd": price_usd,
-            "latency_s": latency_s,
-            "mode": mode,
-            "from_cache": from_cache,
-            "outcome": outcome,
-            "detail": detail[:_DETAIL_CHARS] if detail else None,
-            "logged_at": datetime.now(UTC).isoformat(),
-        }
+    def add(self, *, detail: str | None = None, **columns: object) -> None:
+        """Append one attempt: a row of `calls`, whose columns the arguments are.
+
+        Raises:
+            TypeError: a column that there is not, or one without a value.
+        """
+        row = {**_UNSAID, **columns, "run_id": self._run_id, "logged_at": datetime.now(UTC).isoformat()}
+        row["detail"] = detail[:_DETAIL_CHARS] if detail else None
+        if row.keys() != _COLUMNS:
+            raise TypeError(f"a row of calls has other columns: {sorted(row.keys() ^ _COLUMNS)}")
         if self._file is None:
             self._file = self._open()
         # A lone surrogate is no text that a table can hold.
@@ -124,7 +101,7 @@ def sweep(lake: Lake, *, run_id: str = "") -> int:
         done: list[tuple[Path, int]] = []
         try:
             rows = pa.concat_tables([CALLS.empty(), *_segments(folder, run_id, done)])
-            new = _without_known(lake, rows)
+            new = _without_swept(lake, rows)
             lake.journal(CALLS, new)
             for path, _ in done:
                 path.unlink()
@@ -199,21 +176,21 @@ def _row(line: bytes) -> dict[str, object] | None:
     """One line as a row; None when a kill or a power loss left a part of it."""
     try:
         row: Any = json.loads(line) if line.endswith(b"\n") else None
-        if isinstance(row, dict) and row.keys() >= set(CALLS.schema.names):
+        if isinstance(row, dict) and row.keys() >= _COLUMNS:
             return {**row, "logged_at": datetime.fromisoformat(row["logged_at"])}
     except (ValueError, TypeError, RecursionError):
         return None
     return None
 
 
-def _without_known(lake: Lake, rows: pa.Table) -> pa.Table:
+def _without_swept(lake: Lake, rows: pa.Table) -> pa.Table:
     """The rows that neither the journal has, nor another row before them."""
     if not rows.num_rows:
         return rows
     # The time prunes: what was swept already was logged no earlier than the first of these.
     same = (pc.field("logged_at") >= pc.min(rows["logged_at"])) & pc.field("call_id").isin(pc.unique(rows["call_id"]))
-    known = _stored(lake, same, _KEY)
-    seen = set(zip(*(known[name].to_pylist() for name in _KEY), strict=True))
+    stored = _stored(lake, same, _KEY)
+    seen = set(zip(*(stored[name].to_pylist() for name in _KEY), strict=True))
     kept = []
     for key in zip(*(rows[name].to_pylist() for name in _KEY), strict=True):
         kept.append(key not in seen)

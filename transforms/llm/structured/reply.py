@@ -1,6 +1,6 @@
 """JSON out of a model's reply: read tolerantly, held to its schema, asked for again when it is not of it."""
 
-from collections.abc import Callable
+import json
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -14,7 +14,7 @@ _LONGEST_PROBLEM = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class JsonReply:
     """What a request for JSON came to.
 
     Attributes:
@@ -32,7 +32,7 @@ class Parsed:
     repairs: int
 
 
-async def ask_json(model: Model, request: Request, *, stage: str, about: str, repairs: int = 2) -> Parsed:
+async def ask_json(model: Model, request: Request, *, stage: str, about: str, repairs: int = 2) -> JsonReply:
     """Ask for JSON of the request's schema; a reply that is none of it is shown to the model and asked for again.
 
     Each repair is a request of its own, so that the whole chain is found in the cache again.
@@ -49,12 +49,12 @@ async def ask_json(model: Model, request: Request, *, stage: str, about: str, re
         replies.append(reply)
         made = len(replies) - 1
         if reply.outcome != "ok":
-            return Parsed(None, reply.outcome, tuple(replies), reply.detail, made)
+            return JsonReply(None, reply.outcome, tuple(replies), reply.detail, made)
         value, problem = read_json(reply.text, request.schema)
         if not problem:
-            return Parsed(value, "ok", tuple(replies), "", made)
+            return JsonReply(value, "ok", tuple(replies), "", made)
         if made >= repairs:
-            return Parsed(value, "invalid", tuple(replies), problem, made)
+            return JsonReply(value, "invalid", tuple(replies), problem, made)
         request = replace(request, messages=(*request.messages, *_complaint(reply.text, problem)))
 
 
@@ -71,7 +71,7 @@ def read_json(text: str, schema: str) -> tuple[Any, str]:
     best: Found | None = None
     problem = "the reply is not JSON"
     for found in json_in(text):
-        wrong = _check(schema)(found.value) if schema else ""
+        wrong = problem_of(found.value, schema) if schema else ""
         if not wrong and schema:
             return found.value, ""
         if best is None or found.length > best.length:
@@ -83,26 +83,24 @@ def _complaint(text: str, problem: str) -> tuple[Message, Message]:
     """The reply and what is wrong with it. Joined, never formatted: both hold what a model wrote."""
     shown = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + " ..."
     # Many chat templates refuse an empty turn, and two of the user in a row.
-    told = "That reply cannot be used: " + problem + ". Reply again with the whole JSON and nothing else."
-    return Message("assistant", shown if shown.strip() else "(no text)"), Message("user", told)
+    says = "That reply cannot be used: " + problem + ". Reply again with the whole JSON and nothing else."
+    return Message("assistant", shown if shown.strip() else "(no text)"), Message("user", says)
+
+
+def problem_of(value: object, schema: str) -> str:
+    """What is wrong with a value by a JSON Schema (Draft 2020-12, as text), in one line; '' when nothing is."""
+    # Imported here: it takes a tenth of a second, and most commands check no reply.
+    from jsonschema.exceptions import best_match
+
+    try:
+        error = best_match(_validator(schema).iter_errors(value))
+    except RecursionError:
+        return "it is nested too deeply"
+    return "" if error is None else (error.json_path + ": " + error.message)[:_LONGEST_PROBLEM]
 
 
 @lru_cache(maxsize=64)
-def _check(schema: str) -> Callable[[Any], str]:
-    """A function from a value to what is wrong with it, by a schema."""
-    # Imported here: it takes a tenth of a second, and most commands check no reply.
-    import json
-
+def _validator(schema: str) -> Any:
     from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import best_match
 
-    validator = Draft202012Validator(json.loads(schema))
-
-    def check(value: Any) -> str:
-        try:
-            error = best_match(validator.iter_errors(value))
-        except RecursionError:
-            return "it is nested too deeply"
-        return "" if error is None else (error.json_path + ": " + error.message)[:_LONGEST_PROBLEM]
-
-    return check
+    return Draft202012Validator(json.loads(schema))

@@ -1,12 +1,11 @@
 """What the first bytes of a file hold, even where they break off: the structure that format detection looks at."""
 
-import json
 import re
 from functools import lru_cache
 from typing import Any
 
-_MARK = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,"]|[^\s\[\]{}:,"]+', re.DOTALL)
-_DEEPEST = 100
+# Half a character, as Python writes it and pydantic reads it not; none of the structure.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
 @lru_cache(maxsize=8)
@@ -16,22 +15,16 @@ def lines_of(head: bytes) -> list[dict[str, Any]]:
     lines = text.lstrip().split("\n")
     if not lines[0].strip() or lines[0].lstrip()[:1] == "[" or lines[0].strip() == "{":
         return []
-    found: list[dict[str, Any]] = []
-    for number, line in enumerate(lines, start=1):
-        value = _loads(line)
-        if value is None and number == len(lines) and not found:
-            value = _loads(_repaired(line))
-        if isinstance(value, dict):
-            found.append(value)
+    found = [value for line in lines if isinstance(value := _value(line), dict)]
+    if not found and isinstance(cut := _value(lines[-1], is_cut=True), dict):
+        found.append(cut)
     return found
 
 
 @lru_cache(maxsize=8)
 def whole_of(head: bytes) -> Any:
     """The head as one JSON text, closed where it breaks off; None when it is none."""
-    text = _text(head)
-    value = _loads(text)
-    return _loads(_repaired(text)) if value is None else value
+    return _value(_text(head), is_cut=True)
 
 
 def first_item(head: bytes) -> dict[str, Any]:
@@ -44,39 +37,12 @@ def _text(head: bytes) -> str:
     return head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
 
 
-def _loads(text: str) -> Any:
+def _value(text: str, *, is_cut: bool = False) -> Any:
+    """A JSON text's value, None when it is none; of one that is cut, what is there, and a value's text up to the cut."""
+    # Imported here: most commands look into no file.
+    from pydantic_core import from_json
+
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return from_json(_SURROGATE.sub(r"\\ufffd", text), allow_partial="trailing-strings" if is_cut else "off")
+    except ValueError:
         return None
-
-
-def _repaired(text: str) -> str:
-    """The longest start of a JSON text that ends after a whole value, with what is open closed."""
-    closers: list[str] = []
-    safe, tail, value_next = 0, "", False
-    for match in _MARK.finditer(text):
-        mark = match[0]
-        if mark in "[{":
-            closers.append("]" if mark == "[" else "}")
-        elif mark in "]}":
-            if not closers:
-                break
-            closers.pop()
-        elif mark == '"':
-            # A string that never ends: as a value it counts as an empty one, for its key is what is looked at.
-            if value_next or closers[-1:] == ["]"]:
-                safe, tail = match.start(), '""' + "".join(reversed(closers))
-            break
-        elif mark in ":,":
-            value_next = mark == ":"
-            continue
-        elif (closers and closers[-1] == "}" and not value_next) or (mark[0] != '"' and match.end() == len(text)):
-            # A key, or a number that may be cut.
-            continue
-        value_next = False
-        safe, tail = match.end(), "".join(reversed(closers))
-        # Nothing that is known nests deep.
-        if not closers or len(closers) > _DEEPEST:
-            break
-    return text[:safe] + tail

@@ -1,6 +1,7 @@
 """What the settings of a representation that asks come to: which pieces, and what is asked of each."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -8,13 +9,29 @@ import pyarrow as pa
 from memlake.schemas.table import settings_json
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.llm.prompting import prompt
-from memlake.transforms.represent.common.representation import Settings
-from memlake.transforms.represent.extract.extraction import LEAST_REPLY_TOKENS, ON_CUT, PieceRequest, text_tokens
+from memlake.transforms.llm.protocol.model import Model
+from memlake.transforms.represent.common.representation import (
+    Asking,
+    Representation,
+    RepresentationSpec,
+    Settings,
+    Units,
+)
+from memlake.transforms.represent.extract.extraction import (
+    LEAST_REPLY_TOKENS,
+    ON_CUT,
+    Answer,
+    PieceRequest,
+    ask_pieces,
+    first_requests,
+    text_tokens,
+)
 from memlake.transforms.represent.extract.pieces import Piece, check_piece_settings, pieces_of
 from memlake.transforms.represent.extract.transcript_block import ORDERS
 from memlake.transforms.text.turn_pairs import FIRST, FOLDS
 
-# The settings of every representation that asks about pieces; one adds its own, and may have other defaults.
+# The settings of the representations that ask about pieces: each adds its own, may have other defaults and may leave out
+# those that it fixes at the values here.
 ASKING_SETTINGS: Settings = {
     "granularity": "session",
     "turns": 20,
@@ -39,6 +56,46 @@ PUBLISHED_SETTINGS: Settings = {
     "merge": "same",
     "header": "every",
 }
+# For representations that leave some of them out.
+_ALL: Settings = {**ASKING_SETTINGS, **PUBLISHED_SETTINGS}
+
+
+def representation_of_answers(
+    kind: str,
+    defaults: Settings,
+    *,
+    check: Callable[[Settings], None],
+    request: Callable[[Settings], PieceRequest],
+    units: Callable[[RepresentationSpec, pa.Table, Sequence[Answer]], Units],
+) -> Representation:
+    """The representation that asks about every piece of some turns and makes units of the answers.
+
+    Args:
+        check: raises UsageError for settings that make no sense.
+        request: what is asked of every piece; raises NotFoundError where there is no such prompt.
+        units: of the turns and of the answers about their pieces.
+    """
+
+    async def build(spec: RepresentationSpec, turns: pa.Table, model: Model) -> Units:
+        answers = await ask_pieces(pieces_for(spec.settings, turns), request(spec.settings), model)
+        # In a thread: other conversations' calls go on while quotes are looked for.
+        return await asyncio.to_thread(units, spec, turns, answers)
+
+    def checked(settings: Settings) -> None:
+        check(settings)
+        request(settings)
+
+    return Representation(
+        kind,
+        None,
+        defaults,
+        check=checked,
+        asking=Asking(
+            build,
+            lambda spec, turns: first_requests(pieces_for(spec.settings, turns), request(spec.settings)),
+            lambda settings: material_of(request(settings)),
+        ),
+    )
 
 
 def check_asking_settings(settings: Settings) -> None:
@@ -47,6 +104,7 @@ def check_asking_settings(settings: Settings) -> None:
     Raises:
         UsageError: see above.
     """
+    settings = {**_ALL, **settings}
     check_piece_settings(settings)
     room, temperature = int(settings["max_output_tokens"]), float(settings["temperature"])
     if room < LEAST_REPLY_TOKENS:
@@ -87,7 +145,7 @@ def check_choice(settings: Settings, name: str, choices: tuple[str, ...]) -> Non
 
 def pieces_for(settings: Settings, turns: pa.Table) -> list[Piece]:
     """The pieces of these turns by the settings granularity, turns, context, folds and user."""
-    settings = {**PUBLISHED_SETTINGS, **settings}
+    settings = {**_ALL, **settings}
     return pieces_of(
         turns,
         granularity=str(settings["granularity"]),
@@ -112,7 +170,7 @@ def asked_of(
     Raises:
         NotFoundError: there is no such prompt.
     """
-    settings = {**PUBLISHED_SETTINGS, **settings}
+    settings = {**_ALL, **settings}
     name = str(settings["prompt"])
     return PieceRequest(
         model=str(settings["model"]),

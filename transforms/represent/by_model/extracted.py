@@ -1,4 +1,4 @@
-"""Units of what a model said of pieces, with their provenance and the books: extractions, dead letters, what is unfinished."""
+"""Units of what a model said of pieces, with their provenance and accounts: extractions, dead letters, what is unfinished."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from memlake.transforms.represent.common.representation import RepresentationSpe
 from memlake.transforms.represent.common.units import provenance_table, unit_table
 from memlake.transforms.represent.extract.extraction import Answer
 from memlake.transforms.represent.extract.pieces import Piece
-from memlake.transforms.represent.ground.grounding import Grounded
+from memlake.transforms.represent.ground.grounding import Grounded, Grounding
 from memlake.transforms.represent.ground.stretches import Span
 from memlake.transforms.text.canonical import header, rank_in_run
 from memlake.transforms.text.clean import mend
@@ -32,6 +32,8 @@ class Item:
         key: what is indexed, without the date header; None for the same.
         grounded: how its quotes stand in the source; the first says what the unit counts as.
         at: when what it tells took place; None for when the first of its turns was said.
+        dated_by: the piece whose session's date stands before the text and whose first turn's time is the unit's; None
+            for the session and the first of its turns.
     """
 
     answer: int
@@ -41,6 +43,7 @@ class Item:
     key: str | None = None
     speaker: str | None = None
     at: datetime | None = None
+    dated_by: Piece | None = None
     attributes: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -56,14 +59,19 @@ class Tally:
     ungrounded: int = 0
     stored_chars: int = 0
 
+    def count(self, grounding: Grounding) -> None:
+        """Count a statement that is grounded so."""
+        name = "ungrounded" if grounding == "none" else grounding
+        setattr(self, name, getattr(self, name) + 1)
+
 
 def extracted_units(
-    making: RepresentationSpec, answers: Sequence[Answer], items: Sequence[Item], tallies: Sequence[Tally]
+    spec: RepresentationSpec, answers: Sequence[Answer], items: Sequence[Item], tallies: Sequence[Tally]
 ) -> Units:
     """Make the items units.
 
     Args:
-        making: what is being made.
+        spec: what is made.
         answers: as asked, in order.
         items: in the order of their answers.
         tallies: one an answer; `units` and `stored_chars` are counted here, the rest where duplicates were merged.
@@ -73,12 +81,16 @@ def extracted_units(
         tallies[item.answer].stored_chars += len(item.text)
     pieces = [answers[item.answer].piece for item in items]
     spans = [_spans(item.grounded) for item in items]
-    homes = [_home(piece, of_item) for piece, of_item in zip(pieces, spans, strict=True)]
-    is_bare = making.settings.get("header") == "none"
+    homes = [_home(item, piece, of_item) for item, piece, of_item in zip(items, pieces, spans, strict=True)]
+    is_bare = spec.settings.get("header") == "none"
     headers = ["" if is_bare else header(label) for _, label in homes]
+    times = [
+        item.dated_by.turns[0].at if item.dated_by else item.at or of_item[0][1].turn.at
+        for item, of_item in zip(items, spans, strict=True)
+    ]
     conversations = [piece.conversation_id for piece in pieces]
     units = unit_table(
-        making,
+        spec,
         corpus=pa.array([piece.corpus for piece in pieces], pa.string()),
         conversation_id=pa.array(conversations, pa.string()),
         ordinal=_ordinals(conversations),
@@ -89,7 +101,7 @@ def extracted_units(
             lead + (item.text if item.key is None else item.key) for lead, item in zip(headers, items, strict=True)
         ],
         header_chars=np.fromiter(map(len, headers), np.int64, len(headers)),
-        event_at=pa.array([item.at or of_item[0][1].turn.at for item, of_item in zip(items, spans, strict=True)], TIME),
+        event_at=pa.array(times, TIME),
         speaker=pa.array([item.speaker for item in items], pa.string()),
         attributes=pa.array(
             [settings_json(item.attributes) if item.attributes else None for item in items], pa.string()
@@ -109,32 +121,30 @@ def extracted_units(
         grounding=pa.array([grounding for grounding, _ in flat], pa.string()),
         touches_text=np.array([span.touches_text for _, span in flat], np.bool_),
     )
-    extractions, dead, unfinished = books(making, answers, tallies)
+    extractions, dead, unfinished = accounts_of(spec, answers, tallies)
     return Units(units, provenance, LINKS.empty(), extractions, dead, unfinished)
 
 
-def books(
-    making: RepresentationSpec, answers: Sequence[Answer], tallies: Sequence[Tally]
+def accounts_of(
+    spec: RepresentationSpec, answers: Sequence[Answer], tallies: Sequence[Tally]
 ) -> tuple[pa.Table, tuple[DeadLetter, ...], Mapping[str, tuple[str, ...]]]:
     """Rows of extractions, a dead letter for whatever was lost, and by conversation the requests to ask again."""
     numbers = _ordinals([answer.piece.conversation_id for answer in answers]).tolist()
-    rows = [
-        _row(making, answer, number, tally) for answer, number, tally in zip(answers, numbers, tallies, strict=True)
-    ]
+    rows = [_row(spec, answer, number, tally) for answer, number, tally in zip(answers, numbers, tallies, strict=True)]
     unfinished: defaultdict[str, list[str]] = defaultdict(list)
     for answer in answers:
         if answer.unfinished:
             unfinished[answer.piece.conversation_id] += answer.unfinished
-    dead = tuple(letter for answer in answers if (letter := _letter(making, answer)))
+    dead = tuple(letter for answer in answers if (letter := _letter(spec, answer)))
     return EXTRACTIONS.rows(rows), dead, {name: tuple(hashes) for name, hashes in unfinished.items()}
 
 
-def _row(making: RepresentationSpec, answer: Answer, number: int, tally: Tally) -> dict[str, object]:
+def _row(spec: RepresentationSpec, answer: Answer, number: int, tally: Tally) -> dict[str, object]:
     piece = answer.piece
     return {
         "corpus": piece.corpus,
         "conversation_id": piece.conversation_id,
-        "representation": making.name,
+        "representation": spec.name,
         "piece": number,
         "session_id": piece.session_id,
         "first_ordinal": piece.turns[0].ordinal,
@@ -160,7 +170,7 @@ def _row(making: RepresentationSpec, answer: Answer, number: int, tally: Tally) 
     }
 
 
-def _letter(making: RepresentationSpec, answer: Answer) -> DeadLetter | None:
+def _letter(spec: RepresentationSpec, answer: Answer) -> DeadLetter | None:
     """What was lost of a piece: all of it, a second pass, or items that broke the schema."""
     outcome: Outcome = "dropped"
     scope = "turn"
@@ -173,7 +183,7 @@ def _letter(making: RepresentationSpec, answer: Answer) -> DeadLetter | None:
     piece = answer.piece
     return DeadLetter(
         reason,
-        f"{making.name}, {piece.about}: {lost}{_storable(' '.join(answer.detail.split())[:500]) or reason}",
+        f"{spec.name}, {piece.about}: {lost}{_storable(' '.join(answer.detail.split())[:500]) or reason}",
         f"{piece.corpus}/{piece.conversation_id}",
         piece.turns[0].ordinal,
         scope,
@@ -188,21 +198,22 @@ def _storable(text: str) -> str:
     return str(mend(text)[0])
 
 
-def _home(piece: Piece, spans: Sequence[tuple[str, Span]]) -> tuple[str | None, str | None]:
+def _home(item: Item, piece: Piece, spans: Sequence[tuple[str, Span]]) -> tuple[str | None, str | None]:
     """The session of a unit and its date; of a piece of several sessions that in which all its spans lie, if one does."""
-    if piece.session_id is not None:
+    if piece.session_id is not None and item.dated_by is None:
         return piece.session_id, piece.session_label
     homes = {(span.turn.session_id, span.turn.session_label) for _, span in spans}
-    return homes.pop() if len(homes) == 1 else (None, None)
+    session_id, label = homes.pop() if len(homes) == 1 else (None, None)
+    return session_id, item.dated_by.session_label if item.dated_by else label
 
 
 def _spans(grounded: Sequence[Grounded]) -> list[tuple[str, Span]]:
     """Each place once, in the order of the source; places that are only cited count when no quote was found."""
-    found = [one for one in grounded if one.grounding != "none"] or list(grounded)
+    quoted = [found for found in grounded if found.grounding != "none"]
     places: dict[tuple[int, int, int], tuple[str, Span]] = {}
-    for one in found:
-        for span in one.spans:
-            places.setdefault((span.turn.ordinal, span.start or 0, span.end or 0), (one.grounding, span))
+    for found in quoted or grounded:
+        for span in found.spans:
+            places.setdefault((span.turn.ordinal, span.start or 0, span.end or 0), (found.grounding, span))
     return [places[key] for key in sorted(places)]
 
 

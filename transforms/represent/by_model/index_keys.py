@@ -18,26 +18,19 @@ import pyarrow as pa
 
 from memlake.schemas.table import settings_json
 from memlake.schemas.units import UNITS
-from memlake.transforms.llm.protocol.model import Model, Request
 from memlake.transforms.represent.by_model.asked import (
     ASKING_SETTINGS,
     asked_of,
     check_asking_settings,
     check_choice,
     list_need,
-    material_of,
-    pieces_for,
+    representation_of_answers,
 )
-from memlake.transforms.represent.by_model.extracted import Tally, books
-from memlake.transforms.represent.common.representation import (
-    Asking,
-    Representation,
-    RepresentationSpec,
-    Settings,
-    Units,
-)
+from memlake.transforms.represent.by_model.extracted import Tally, accounts_of
+from memlake.transforms.represent.by_model.quoted import object_of
+from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
 from memlake.transforms.represent.common.slices import slice_units
-from memlake.transforms.represent.extract.extraction import Answer, PieceRequest, ask_pieces, first_requests
+from memlake.transforms.represent.extract.extraction import Answer, PieceRequest
 from memlake.transforms.represent.extract.pieces import Piece, pieces_of
 from memlake.transforms.represent.ground.folding import fold, shows_nothing
 from memlake.transforms.text.canonical import Transcript, transcript_of
@@ -52,58 +45,39 @@ Place = tuple[str, int]
 
 def key_schema(kind: str) -> dict[str, Any]:
     """JSON Schema of a reply that gives keys turn by turn."""
-    of_turn = {"turn": {"type": "integer"}, kind: {"type": "array", "items": {"type": "string"}}}
-    item = {"type": "object", "properties": of_turn, "required": list(of_turn), "additionalProperties": False}
-    return {
-        "type": "object",
-        "properties": {"turns": {"type": "array", "items": item}},
-        "required": ["turns"],
-        "additionalProperties": False,
-    }
+    item = object_of({"turn": {"type": "integer"}, kind: {"type": "array", "items": {"type": "string"}}})
+    return object_of({"turns": {"type": "array", "items": item}})
 
 
-def check_key_settings(settings: Settings, *, kind: str) -> None:
+def check_key_settings(settings: Settings) -> None:
     """Refuse settings that make no index keys.
 
     Raises:
         UsageError: a value that is none of those allowed.
-        NotFoundError: no such prompt.
     """
-    check_asking_settings({**settings, "second_pass": False})
+    check_asking_settings(settings)
     check_choice(settings, "value", VALUES)
     check_choice(settings, "key", KEYS)
-    _asked(settings, kind=kind)
 
 
-async def build_index_keys(making: RepresentationSpec, turns: pa.Table, model: Model, *, kind: str) -> Units:
-    """Ask for the keys of every turn and make each value a unit that they index.
-
-    Raises:
-        ModelStoppedError: the whole run is to stop.
-    """
-    asked = _asked(making.settings, kind=kind)
-    answers = await ask_pieces(pieces_for(making.settings, turns), asked, model)
+def _units(spec: RepresentationSpec, turns: pa.Table, answers: Sequence[Answer], *, kind: str) -> Units:
+    """Make each value a unit that the keys of its turns index."""
     answers, keys, merged = _keys_of(answers, kind)
-    transcript = transcript_of(turns)
-    values = pieces_of(turns, granularity=str(making.settings["value"]))
-    made = _slices(making, transcript, values)
+    values = pieces_of(turns, granularity=str(spec.settings["value"]))
+    slices = _slices(spec, transcript_of(turns), values)
+    units = slices.units
     of_value = [_distinct(keys, value) for value in values]
     key_text = [
-        _key_text(shown, chars, own, _BETWEEN[kind], whole=making.settings["key"] == "value_keys")
+        _key_text(shown, chars, own, _BETWEEN[kind], whole=spec.settings["key"] == "value_keys")
         for shown, chars, own in zip(
-            made.units["show_text"].to_pylist(), made.units["header_chars"].to_pylist(), of_value, strict=True
+            units["show_text"].to_pylist(), units["header_chars"].to_pylist(), of_value, strict=True
         )
     ]
-    units = made.units
-    for name, column in (
-        ("key_text", key_text),
-        ("attributes", [settings_json({"keys": own}) for own in of_value]),
-    ):
-        column_field = UNITS.schema.field(name)
-        column_values = pa.array(column, column_field.type)
-        units = units.set_column(units.schema.get_field_index(name), column_field, column_values)
-    extractions, dead, unfinished = books(making, answers, _tallies(answers, merged, values))
-    return Units(units, made.provenance, made.links, extractions, dead, unfinished)
+    for name, column in (("key_text", key_text), ("attributes", [settings_json({"keys": own}) for own in of_value])):
+        field = UNITS.schema.field(name)
+        units = units.set_column(units.schema.get_field_index(name), field, pa.array(column, field.type))
+    extractions, dead, unfinished = accounts_of(spec, answers, _tallies(answers, merged, values))
+    return Units(units, slices.provenance, slices.links, extractions, dead, unfinished)
 
 
 def _keys_of(answers: Sequence[Answer], kind: str) -> tuple[list[Answer], Mapping[Place, Mapping[str, str]], list[int]]:
@@ -148,13 +122,13 @@ def _key_text(shown: str, header_chars: int, keys: Sequence[str], between: str, 
     return lead + between.join(keys)
 
 
-def _slices(making: RepresentationSpec, transcript: Transcript, values: Sequence[Piece]) -> Units:
+def _slices(spec: RepresentationSpec, transcript: Transcript, values: Sequence[Piece]) -> Units:
     """The values as slices: neighbouring turns without the line break after the last."""
     lengths = np.array([len(value.turns) for value in values], np.int64)
     past = np.cumsum(lengths)
     start, end = transcript.start[past - lengths], transcript.text_end[past - 1]
     session = np.searchsorted(transcript.session_end, start, side="right")
-    return slice_units(making, transcript, kind=str(making.settings["value"]), session=session, start=start, end=end)
+    return slice_units(spec, transcript, kind=str(spec.settings["value"]), session=session, start=start, end=end)
 
 
 def _tallies(answers: Sequence[Answer], merged: Sequence[int], values: Sequence[Piece]) -> list[Tally]:
@@ -172,39 +146,24 @@ def _tallies(answers: Sequence[Answer], merged: Sequence[int], values: Sequence[
     return tallies
 
 
-def _asked(settings: Settings, *, kind: str) -> PieceRequest:
+def _request(settings: Settings, *, kind: str) -> PieceRequest:
+    of_text = 0.5 if kind == "keyphrases" else 1.3
     return asked_of(
-        {**settings, "second_pass": False},
+        settings,
         schema_name=kind,
         schema=key_schema(kind),
         items="turns",
-        need=partial(_need, of_text=0.5 if kind == "keyphrases" else 1.3),
+        need=lambda piece: list_need(piece, of_text=of_text, of_turn=30),
     )
 
 
-def _need(piece: Piece, *, of_text: float) -> int:
-    return list_need(piece, of_text=of_text, of_turn=30)
-
-
-def _first_requests(making: RepresentationSpec, turns: pa.Table, *, kind: str) -> list[Request]:
-    return first_requests(pieces_for(making.settings, turns), _asked(making.settings, kind=kind))
-
-
-def _material(settings: Settings, *, kind: str) -> list[str]:
-    return material_of(_asked(settings, kind=kind))
-
-
 def _representation(kind: str) -> Representation:
-    return Representation(
+    return representation_of_answers(
         kind,
-        None,
         {**_SETTINGS, "prompt": kind, "value": VALUES[0], "key": KEYS[0]},
-        check=partial(check_key_settings, kind=kind),
-        asking=Asking(
-            partial(build_index_keys, kind=kind),
-            partial(_first_requests, kind=kind),
-            partial(_material, kind=kind),
-        ),
+        check=check_key_settings,
+        request=partial(_request, kind=kind),
+        units=partial(_units, kind=kind),
     )
 
 

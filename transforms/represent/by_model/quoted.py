@@ -9,7 +9,6 @@ pass that share more than 0.8 of their words with one of the first. None of `sho
 is part of a request: other values of these cost no call.
 """
 
-import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from memlake.transforms.llm.protocol.model import Model, Request
 from memlake.transforms.represent.by_model.asked import (
     ASKING_SETTINGS,
     PUBLISHED_SETTINGS,
@@ -27,18 +25,11 @@ from memlake.transforms.represent.by_model.asked import (
     check_choice,
     check_published_asking,
     list_need,
-    material_of,
-    pieces_for,
+    representation_of_answers,
 )
 from memlake.transforms.represent.by_model.extracted import Item, Tally, extracted_units
-from memlake.transforms.represent.common.representation import (
-    Asking,
-    Representation,
-    RepresentationSpec,
-    Settings,
-    Units,
-)
-from memlake.transforms.represent.extract.extraction import Answer, PieceRequest, ask_pieces, first_requests
+from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
+from memlake.transforms.represent.extract.extraction import Answer, PieceRequest
 from memlake.transforms.represent.extract.pieces import Piece
 from memlake.transforms.represent.ground.folding import fold, shows_nothing
 from memlake.transforms.represent.ground.grounding import Grounded, Source, cited_turns, ground
@@ -79,48 +70,22 @@ class Quoted:
     @property
     def schema(self) -> dict[str, Any]:
         """JSON Schema of a reply."""
-        statement = _object_of(self.fields)
-        return _object_of({self.name: {"type": "array", "items": statement}})
+        statement = object_of(self.fields)
+        return object_of({self.name: {"type": "array", "items": statement}})
 
     def representation(self) -> Representation:
         """The representation that stores such statements."""
-        return Representation(
+        settings = {"prompt": self.name, "show": "content", "key": "content", "ungrounded": "keep"}
+        return representation_of_answers(
             self.name,
-            None,
-            {
-                **ASKING_SETTINGS,
-                "prompt": self.name,
-                "show": "content",
-                "key": "content",
-                "ungrounded": "keep",
-                **PUBLISHED_SETTINGS,
-            },
-            check=self._check,
-            asking=Asking(self.build, self._first_requests, lambda settings: material_of(self._asked(settings))),
+            {**ASKING_SETTINGS, **settings, **PUBLISHED_SETTINGS},
+            check=check_quoted_settings,
+            request=self.request,
+            units=self.units,
         )
 
-    async def build(self, making: RepresentationSpec, turns: pa.Table, model: Model) -> Units:
-        """Ask for the statements of every piece and make each a unit.
-
-        Raises:
-            ModelStoppedError: the whole run is to stop.
-        """
-        answers = await ask_pieces(pieces_for(making.settings, turns), self._asked(making.settings), model)
-        # In a thread: other conversations' calls go on while quotes are looked for.
-        return await asyncio.to_thread(self._units, making, answers)
-
-    def _check(self, settings: Settings) -> None:
-        """Refuse settings that make no statements."""
-        check_asking_settings(settings)
-        check_choice(settings, "show", _TEXTS)
-        check_choice(settings, "key", _TEXTS)
-        check_choice(settings, "ungrounded", ("keep", "drop"))
-        check_choice(settings, "header", ("every", "none"))
-        check_choice(settings, "merge", ("same", "overlap"))
-        check_published_asking(settings)
-        self._asked(settings)
-
-    def _asked(self, settings: Settings) -> PieceRequest:
+    def request(self, settings: Settings) -> PieceRequest:
+        """What is asked of every piece."""
         return asked_of(
             settings,
             schema_name=self.name,
@@ -130,21 +95,33 @@ class Quoted:
             refused=_without_content,
         )
 
-    def _first_requests(self, making: RepresentationSpec, turns: pa.Table) -> list[Request]:
-        return first_requests(pieces_for(making.settings, turns), self._asked(making.settings))
-
-    def _units(self, making: RepresentationSpec, answers: Sequence[Answer]) -> Units:
+    def units(self, spec: RepresentationSpec, _: pa.Table, answers: Sequence[Answer]) -> Units:
         """Make statements units; those of one piece that say the same are one, with the provenance of all."""
         tallies = [Tally() for _ in answers]
         items = [
             item
             for place, answer in enumerate(answers)
-            for item in _items_of(place, answer, making.settings, self.kind, tallies[place])
+            for item in _items_of(place, answer, spec.settings, self.kind, tallies[place])
         ]
-        return extracted_units(making, answers, items, tallies)
+        return extracted_units(spec, answers, items, tallies)
 
 
-def _object_of(fields: Fields) -> dict[str, Any]:
+def check_quoted_settings(settings: Settings) -> None:
+    """Refuse settings that make no statements.
+
+    Raises:
+        UsageError: a value that is none of those allowed.
+    """
+    check_asking_settings(settings)
+    check_choice(settings, "show", _TEXTS)
+    check_choice(settings, "key", _TEXTS)
+    check_choice(settings, "ungrounded", ("keep", "drop"))
+    check_choice(settings, "header", ("every", "none"))
+    check_choice(settings, "merge", ("same", "overlap"))
+    check_published_asking(settings)
+
+
+def object_of(fields: Fields) -> dict[str, Any]:
     """JSON Schema of an object that has these fields and no other, as strict servers want it."""
     return {"type": "object", "properties": dict(fields), "required": list(fields), "additionalProperties": False}
 
@@ -183,45 +160,42 @@ def _without_content(item: Mapping[str, Any]) -> str:
 def _items_of(place: int, answer: Answer, settings: Settings, kind: str, tally: Tally) -> list[Item]:
     source = Source(answer.piece)
     same: dict[tuple[str, str], list[tuple[Mapping[str, Any], Grounded]]] = {}
-    said_first = _said_first(answer) if settings["merge"] == "overlap" else answer.items
-    for item in said_first:
-        found = ground(item["quote"], source, item["turns"])
-        same.setdefault((kind or item["type"], fold(item["content"]).text.rstrip(" .!")), []).append((item, found))
+    for statement in _said_first(answer) if settings["merge"] == "overlap" else answer.items:
+        found = ground(statement["quote"], source, statement["turns"])
+        key = kind or statement["type"], fold(statement["content"]).text.rstrip(" .!")
+        same.setdefault(key, []).append((statement, found))
     tally.duplicates = len(answer.items) - len(same)
-    made = []
+    items = []
     for group in same.values():
         # The first that is grounded speaks for the others.
-        said, found = next((one for one in group if one[1].grounding != "none"), group[0])
-        if found.grounding == "none":
-            tally.ungrounded += 1
-        else:
-            setattr(tally, found.grounding, getattr(tally, found.grounding) + 1)
-        text, key = (_text(said["content"].strip(), found, str(settings[name])) for name in ("show", "key"))
-        if text and key and (found.grounding != "none" or settings["ungrounded"] == "keep"):
-            made.append(
+        said, found = next(((said, found) for said, found in group if found.grounding != "none"), group[0])
+        tally.count(found.grounding)
+        text, key_text = (_text(said["content"].strip(), found, str(settings[name])) for name in ("show", "key"))
+        if text and key_text and (found.grounding != "none" or settings["ungrounded"] == "keep"):
+            items.append(
                 Item(
                     answer=place,
                     kind=kind or said["type"],
                     text=text,
-                    key=key,
-                    grounded=tuple(one for _, one in group),
+                    key=key_text,
+                    grounded=tuple(found for _, found in group),
                     speaker=speaker_in(answer.piece, said["speaker"]),
                     at=partial_date(said["resolved_time"]),
                     attributes=_attributes(answer.piece, said, found, len(group) - 1),
                 )
             )
-    return made
+    return items
 
 
 def _said_first(answer: Answer) -> list[Mapping[str, Any]]:
     """The items without those of a second pass that share more than 0.8 of the smaller one's words with one of the first."""
     split = len(answer.items) - answer.second
     first, second = answer.items[:split], answer.items[split:]
-    known = [_words(item) for item in first]
+    words_of_first = [_words(item) for item in first]
 
     def is_said(item: Mapping[str, Any]) -> bool:
         words = _words(item)
-        return any(_overlap(words, others) > _SAME for others in known)
+        return any(_overlap(words, others) > _SAME for others in words_of_first)
 
     return [*first, *(item for item in second if not is_said(item))]
 
@@ -246,9 +220,9 @@ def _text(content: str, found: Grounded, form: str) -> str:
 
 def _attributes(piece: Piece, said: Mapping[str, Any], found: Grounded, duplicates: int) -> dict[str, object]:
     cited = cited_turns(piece, said["turns"])
-    told = ("quote", "confidence", "time_expression", "resolved_time")
+    as_said = ("quote", "confidence", "time_expression", "resolved_time")
     attributes: dict[str, object] = {
-        **{name: said[name] for name in told if name in said},
+        **{name: said[name] for name in as_said if name in said},
         "grounded": found.grounding != "none",
         "grounding": found.grounding,
         "cited_turn_ids": [piece.turns[number].turn_id for number in cited],

@@ -5,76 +5,44 @@ long for one request the parts are summarised one by one and stand in one unit, 
 its provenance, and the unit says how many did.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any
 
 import pyarrow as pa
 
-from memlake.transforms.llm.protocol.model import Model, Request
 from memlake.transforms.represent.by_model.asked import (
     ASKING_SETTINGS,
     asked_of,
     check_asking_settings,
-    material_of,
-    pieces_for,
+    representation_of_answers,
 )
 from memlake.transforms.represent.by_model.extracted import Item, Tally, extracted_units
-from memlake.transforms.represent.common.representation import (
-    Asking,
-    Representation,
-    RepresentationSpec,
-    Settings,
-    Units,
-)
-from memlake.transforms.represent.extract.extraction import (
-    Answer,
-    PieceRequest,
-    ask_pieces,
-    first_requests,
-    text_tokens,
-)
+from memlake.transforms.represent.by_model.quoted import TEXT, object_of
+from memlake.transforms.represent.common.representation import RepresentationSpec, Settings, Units
+from memlake.transforms.represent.extract.extraction import Answer, PieceRequest, text_tokens
 from memlake.transforms.represent.extract.pieces import Piece
 from memlake.transforms.represent.ground.folding import shows_nothing
 from memlake.transforms.represent.ground.grounding import Grounded
 from memlake.transforms.represent.ground.stretches import Span
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"summary": {"type": "string"}},
-    "required": ["summary"],
-    "additionalProperties": False,
-}
+SCHEMA = object_of({"summary": TEXT})
 # A summary is always of a session, and there is nothing to miss in a second pass that a longer one would not say.
-_FIXED: Settings = {"granularity": "session", "turns": 1, "context": 0, "second_pass": False}
+_FIXED = ("granularity", "turns", "context", "second_pass")
 
 
 def summary_settings(prompt_name: str, **more: int | float | str | bool) -> Settings:
     """The settings of a representation that summarises sessions."""
-    kept = {name: value for name, value in ASKING_SETTINGS.items() if name not in _FIXED}
-    return {**kept, "prompt": prompt_name, **more}
+    return {
+        **{name: value for name, value in ASKING_SETTINGS.items() if name not in _FIXED},
+        "prompt": prompt_name,
+        **more,
+    }
 
 
-def session_pieces(turns: pa.Table) -> list[Piece]:
-    """A piece a session."""
-    return pieces_for(_FIXED, turns)
-
-
-def check_summary_settings(settings: Settings) -> None:
-    """Refuse sampling and room that make no sense.
-
-    Raises:
-        UsageError: see above.
-        NotFoundError: no such prompt.
-    """
-    check_asking_settings({**_FIXED, **settings})
-    summary_asked(settings)
-
-
-def summary_asked(settings: Settings) -> PieceRequest:
+def summary_request(settings: Settings) -> PieceRequest:
     """What is asked of a session."""
-    return asked_of({**_FIXED, **settings}, schema_name="summary", schema=SCHEMA, items="", need=_need)
+    return asked_of(settings, schema_name="summary", schema=SCHEMA, items="", need=_need)
 
 
 def without_blank(answer: Answer) -> Answer:
@@ -84,41 +52,39 @@ def without_blank(answer: Answer) -> Answer:
     return replace(answer, outcome="empty", items=()) if answer.outcome == "extracted" else answer
 
 
-async def build_summaries(making: RepresentationSpec, turns: pa.Table, model: Model) -> Units:
-    """Ask for the summary of every session and make each a unit.
-
-    Raises:
-        ModelStoppedError: the whole run is to stop.
-    """
-    answers = await ask_pieces(session_pieces(turns), summary_asked(making.settings), model)
+def _units(spec: RepresentationSpec, _: pa.Table, answers: Sequence[Answer]) -> Units:
+    """Make the summary of every session a unit."""
     answers = [without_blank(answer) for answer in answers]
     items, tallies = [], [Tally() for _ in answers]
-    of_session = groupby(enumerate(answers), key=lambda one: (one[1].piece.conversation_id, one[1].piece.session_id))
-    for _, parts in of_session:
+
+    def session(numbered: tuple[int, Answer]) -> tuple[str, str | None]:
+        return numbered[1].piece.conversation_id, numbered[1].piece.session_id
+
+    for _, parts in groupby(enumerate(answers), key=session):
         item = _item_of(list(parts))
         if item is not None:
             items.append(item)
             tallies[item.answer].ungrounded += 1
-    return extracted_units(making, answers, items, tallies)
+    return extracted_units(spec, answers, items, tallies)
 
 
-def all_turns(answers: Sequence[Answer]) -> Grounded:
+def all_turns(pieces: Iterable[Piece]) -> Grounded:
     """The turns of some pieces as what a text came from, without a quote."""
-    turns = {turn.ordinal: turn for answer in answers for turn in answer.piece.turns}
+    turns = {turn.ordinal: turn for piece in pieces for turn in piece.turns}
     return Grounded("none", tuple(Span(turn, None, None) for turn in turns.values()))
 
 
 def _item_of(parts: Sequence[tuple[int, Answer]]) -> Item | None:
-    told = [(place, answer) for place, answer in parts if answer.outcome == "extracted"]
-    if not told:
+    extracted = [(place, answer) for place, answer in parts if answer.outcome == "extracted"]
+    if not extracted:
         return None
     failed = sum(answer.outcome == "failed" for _, answer in parts)
     counts = {"parts": len(parts) if len(parts) > 1 else 0, "failed_parts": failed}
     return Item(
-        answer=told[0][0],
+        answer=extracted[0][0],
         kind="summary",
-        text="\n".join(answer.items[0]["summary"].strip() for _, answer in told),
-        grounded=(all_turns([answer for _, answer in told]),),
+        text="\n".join(answer.items[0]["summary"].strip() for _, answer in extracted),
+        grounded=(all_turns(answer.piece for _, answer in extracted),),
         attributes={name: count for name, count in counts.items() if count},
     )
 
@@ -129,14 +95,6 @@ def _need(piece: Piece) -> int:
     return 150 + min(tokens // 3, 1000)
 
 
-def _first_requests(making: RepresentationSpec, turns: pa.Table) -> list[Request]:
-    return first_requests(session_pieces(turns), summary_asked(making.settings))
-
-
-SUMMARIES = Representation(
-    "summaries",
-    None,
-    summary_settings("summaries"),
-    check=check_summary_settings,
-    asking=Asking(build_summaries, _first_requests, lambda settings: material_of(summary_asked(settings))),
+SUMMARIES = representation_of_answers(
+    "summaries", summary_settings("summaries"), check=check_asking_settings, request=summary_request, units=_units
 )

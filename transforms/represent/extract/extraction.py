@@ -1,17 +1,5 @@
 """Ask a model about every piece of some conversations: what all representations that ask have in common.
 
-How the parts fit together, for a representation that asks:
-
-    pieces = pieces_of(turns, granularity=..., count=..., context=...)     pieces.py
-    asked = Asked(model=..., system=prompt("NAME"), schema=..., ...)       here
-    requests = first_requests(pieces, asked)                               here; what a price is estimated from
-    answers = await ask_pieces(pieces, asked, model)                       here; leaf pieces in order, items checked
-    grounded = ground(quote, Source(answer.piece), turn_numbers)           transforms/ground
-    made = [Item(answer=n, kind=..., text=..., grounded=..., ...), ...]    transforms/represent/by_model/extracted.py
-    return extracted_units(making, answers, made, tallies)                 the same; Units with all its books
-    # or, for units that are made another way (slices with keys of their own):
-    extractions, dead, unfinished = books(making, answers, tallies)        the same
-
 Each piece is asked on its own. A reply that was cut, or an input that was too long, is never kept: the piece is cut in
 two and both halves are asked, down to pieces that cannot be cut; with on_cut=drop, as published studies ask, it is lost
 whole, and its answer says so. The answers are of the pieces that are left then, each
@@ -20,17 +8,15 @@ with an outcome; calls, splits, tokens of what they were cut from are counted wi
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from memlake.schemas.table import settings_json
 from memlake.transforms.base.concurrent import each
 from memlake.transforms.llm.protocol.model import UNFINISHED, Message, Model, Reply, Request
+from memlake.transforms.llm.structured.reply import JsonReply, ask_json
 from memlake.transforms.represent.extract.items import checked_items
 from memlake.transforms.represent.extract.pieces import Piece, halves
 from memlake.transforms.represent.extract.transcript_block import ORDERS, transcript_block
-
-if TYPE_CHECKING:
-    from memlake.transforms.llm.structured.reply import Parsed
 
 # The least room for a reply: below it even one item may be cut.
 LEAST_REPLY_TOKENS = 512
@@ -175,7 +161,7 @@ async def ask_pieces(pieces: Sequence[Piece], asked: PieceRequest, model: Model)
     return [answer for of_piece in found for answer in of_piece]
 
 
-def answer_of(piece: Piece, parsed: "Parsed", asked: PieceRequest) -> Answer:
+def answer_of(piece: Piece, parsed: JsonReply, asked: PieceRequest) -> Answer:
     """What a model's reply about a piece comes to: its items, or why there are none."""
     answer = _counted(Answer(piece, "failed", parsed.outcome), parsed)
     if parsed.outcome not in ("ok", "invalid"):
@@ -219,7 +205,8 @@ async def _answers(piece: Piece, asked: PieceRequest, model: Model) -> list[Answ
         return [answer]
     # One after the other: a piece is one task, and other pieces fill the time.
     found = [part for half in halved for part in await _answers(half, asked, model)]
-    return [_with_lost(found[0], answer), *found[1:]]
+    # With the first part stand the calls that the whole took before it was cut.
+    return [with_calls(found[0], answer, splits=1), *found[1:]]
 
 
 async def _second_pass(
@@ -251,14 +238,11 @@ async def _second_pass(
     ), False
 
 
-async def _ask(model: Model, request: Request, piece: Piece, asked: PieceRequest) -> "Parsed":
-    # Its JSON Schema library takes a while to import, and the catalogue, which imports this, is needed for every --help.
-    from memlake.transforms.llm.structured.reply import ask_json
-
+async def _ask(model: Model, request: Request, piece: Piece, asked: PieceRequest) -> JsonReply:
     return await ask_json(model, request, stage="extract", about=piece.about, repairs=asked.repairs)
 
 
-def _counted(answer: Answer, parsed: "Parsed") -> Answer:
+def _counted(answer: Answer, parsed: JsonReply) -> Answer:
     """An answer with the calls of one more request, its repairs among them, counted in."""
     last = parsed.replies[-1]
     return replace(
@@ -272,18 +256,18 @@ def _counted(answer: Answer, parsed: "Parsed") -> Answer:
     )
 
 
-def _with_lost(answer: Answer, lost: Answer) -> Answer:
-    """The first part's answer with the calls that the whole took before it was cut."""
+def with_calls(answer: Answer, earlier: Answer, *, splits: int = 0) -> Answer:
+    """An answer with the calls that came before it counted in: of an earlier attempt, or of a whole that was split."""
     return replace(
         answer,
-        calls=answer.calls + lost.calls,
-        splits=answer.splits + lost.splits + 1,
-        repairs=answer.repairs + lost.repairs,
-        tokens_in=_sum([answer.tokens_in, lost.tokens_in]),
-        tokens_out=_sum([answer.tokens_out, lost.tokens_out]),
+        calls=answer.calls + earlier.calls,
+        splits=answer.splits + earlier.splits + splits,
+        repairs=answer.repairs + earlier.repairs,
+        tokens_in=_sum([answer.tokens_in, earlier.tokens_in]),
+        tokens_out=_sum([answer.tokens_out, earlier.tokens_out]),
     )
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    counted = [count for count in counts if count is not None]
+    return sum(counted) if counted else None

@@ -1,12 +1,11 @@
 """Items of a model's reply, each held to the schema on its own."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from memlake.schemas.table import settings_json
+from memlake.transforms.llm.structured.reply import problem_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +51,10 @@ def checked_items(
     kept: list[Mapping[str, Any]] = []
     problem = ""
     raw = value if key and isinstance(value, list) else [value]
+    schema_text = "" if is_valid else settings_json(of_item)
     for place, item in enumerate(raw):
         fitted = item if is_valid else _fitted(item, of_item)
-        wrong = "" if is_valid else _problem(fitted, of_item)
+        wrong = "" if is_valid else problem_of(fitted, schema_text).removeprefix("$: ").removeprefix("$.")
         wrong = wrong or (refused(fitted) if refused else "")
         if wrong:
             problem = problem or f"item {place}: {wrong}"
@@ -71,19 +71,3 @@ def _fitted(item: Any, schema: Mapping[str, Any]) -> Any:
         for name, field in schema["properties"].items()
         if name in item or "null" in field.get("type", ())
     }
-
-
-def _problem(item: object, schema: Mapping[str, Any]) -> str:
-    """What is wrong with an item, in one line; '' when nothing is."""
-    error = next(iter(_validator(settings_json(schema)).iter_errors(item)), None)
-    if error is None:
-        return ""
-    where = ".".join(map(str, error.absolute_path))
-    return f"{where}: {error.message[:200]}" if where else str(error.message[:200])
-
-
-@lru_cache(maxsize=64)
-def _validator(schema: str) -> Any:
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator(json.loads(schema))

@@ -220,37 +220,21 @@ def _middle_turn(turns: Sequence[PieceTurn]) -> int:
 
 def _rows(turns: pa.Table, is_user: Sequence[bool], batch: Sequence[int]) -> Iterator[tuple[str, str, PieceTurn, int]]:
     """Corpus, conversation, turn and batch of each row."""
-    columns = [turns[name].to_pylist() for name in _COLUMNS]
-    for (
-        corpus,
-        conversation,
-        ordinal,
-        session,
-        label,
-        met,
-        turn_id,
-        speaker,
-        role,
-        text,
-        said,
-        start,
-        asks,
-        number,
-    ) in zip(*columns, is_user, batch, strict=True):
-        text_start = start + len(speaker) + _PREFIX_MARKS
+    rows = turns.select(_COLUMNS).to_pylist()
+    for row, asks, number in zip(rows, is_user, batch, strict=True):
         turn = PieceTurn(
-            ordinal,
-            turn_id,
-            speaker,
-            role,
-            text,
-            said or met,
-            text_start,
+            row["ordinal"],
+            row["turn_id"],
+            row["speaker"],
+            row["role"],
+            row["text"],
+            row["said_at"] or row["session_at"],
+            row["char_start"] + len(row["speaker"]) + _PREFIX_MARKS,
             is_user=asks,
-            session_id=session,
-            session_label=label,
+            session_id=row["session_id"],
+            session_label=row["session_label"],
         )
-        yield corpus, conversation, turn, number
+        yield row["corpus"], row["conversation_id"], turn, number
 
 
 def _batches(numbered: Sequence[tuple[PieceTurn, int]]) -> Iterator[tuple[PieceTurn, ...]]:

@@ -28,8 +28,8 @@ def transcript_block(piece: Piece, order: str = ORDERS[0]) -> str:
     spans_several = piece.session_id is None
     numbered = list(enumerate(piece.turns, 1))
     if order == "by_side":
-        numbered.sort(key=lambda one: not one[1].is_user)
-    known: dict[str, object] = {} if spans_several else {"session_date": piece.session_label}
+        numbered.sort(key=lambda line: not line[1].is_user)
+    dates: dict[str, object] = {} if spans_several else {"session_date": piece.session_label}
 
     def dated(turn: PieceTurn) -> dict[str, object]:
         return {"session_date": turn.session_label} if spans_several and (turn.is_user or order == "spoken") else {}
@@ -37,7 +37,7 @@ def transcript_block(piece: Piece, order: str = ORDERS[0]) -> str:
     return data_block(
         "transcript",
         [
-            {**known, "speakers": piece.speakers},
+            {**dates, "speakers": piece.speakers},
             *({"before": True, "speaker": turn.speaker, "text": turn.text} for turn in piece.context),
             *({"turn": number, **dated(turn), "speaker": turn.speaker, "text": turn.text} for number, turn in numbered),
         ],

@@ -12,7 +12,7 @@ turn that the model cited; a speaker's name before it makes it no longer.
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 from memlake.transforms.represent.extract.pieces import Piece
@@ -23,6 +23,8 @@ from memlake.transforms.represent.ground.words import cuts_word, same_facts
 Grounding = Literal["exact", "normalised", "fuzzy", "none"]
 # Whether something is said in a stretch's part, from where to where in its text.
 Saying = Callable[[Stretch, int, int], bool]
+# Where a quote stands in a stretch's text.
+Places = Callable[[Stretch], Iterator[tuple[int, int]]]
 # Below so many folded characters a quote is short; an ideograph counts twice, since it says as much.
 SHORT_CHARS = 8
 LEAST_FUZZY_CHARS = 16
@@ -84,19 +86,22 @@ def ground(quote: str, source: Source, numbers: Sequence[int] = ()) -> Grounded:
     first = [source.turns[place] for place in cited]
     others = [stretch for place, stretch in enumerate(source.turns) if place not in set(cited)]
     groups = [first, others, source.whole]
+    stretches = [stretch for group in groups for stretch in group]
     quote = quote.strip()
     said = _saying({source.piece.turns[place].ordinal for place in cited})
-    found = None if _may_be_short(quote) else _exactly(quote, groups, source, said)
+    exactly, found = partial(_places, quote), None
+    if not _may_be_short(quote):
+        found = _first("exact", exactly, stretches, source, said)
     if found is None:
         folded = fold(quote).text
         if _is_short(folded):
             found = _in_words(quote, folded, first, source)
         else:
-            found = (
-                _exactly(quote, groups, source, said)
-                or _folded(folded, groups, source, said)
-                or _nearly(folded, groups, said)
-            )
+            found = _first("exact", exactly, stretches, source, said)
+            for text in dict.fromkeys((folded, folded.strip(_AROUND))):
+                if found is None and not _is_short(text):
+                    found = _first("normalised", partial(_folded_places, text), stretches, source, said)
+            found = found or _nearly(folded, groups, said)
     if found:
         return found
     turns = [source.piece.turns[place] for place in sorted(cited)] or source.piece.turns
@@ -135,33 +140,19 @@ def _in_words(quote: str, folded: str, cited: Sequence[Stretch], source: Source)
     """A short quote: whole words of a cited turn; without a letter or digit, all that the turn says."""
     if not any(map(str.isalnum, folded)):
         cited = [stretch for stretch in cited if folded and stretch.folded.text == folded]
-    for stretch in cited:
-        for at, past in _places(quote, stretch):
-            return _made("exact", stretch, at, past, sum(_count(_places(quote, turn)) for turn in source.turns))
-    for stretch in cited:
-        for at, past in _folded_places(folded, stretch):
-            count = sum(_count(_folded_places(folded, turn)) for turn in source.turns)
-            return _made("normalised", stretch, at, past, count)
-    return None
+    return _first("exact", partial(_places, quote), cited, source) or _first(
+        "normalised", partial(_folded_places, folded), cited, source
+    )
 
 
-def _exactly(quote: str, groups: Sequence[Sequence[Stretch]], source: Source, said: Saying) -> Grounded | None:
-    for stretch in _all(groups):
-        for at, past in _places(quote, stretch):
-            if said(stretch, at, past):
-                return _made("exact", stretch, at, past, sum(_count(_places(quote, one)) for one in source.turns))
-    return None
-
-
-def _folded(folded: str, groups: Sequence[Sequence[Stretch]], source: Source, said: Saying) -> Grounded | None:
-    for wanted in dict.fromkeys((folded, folded.strip(_AROUND))):
-        if _is_short(wanted):
-            continue
-        for stretch in _all(groups):
-            for at, past in _folded_places(wanted, stretch):
-                if said(stretch, at, past):
-                    count = sum(_count(_folded_places(wanted, turn)) for turn in source.turns)
-                    return _made("normalised", stretch, at, past, count)
+def _first(
+    grounding: Grounding, places: Places, stretches: Sequence[Stretch], source: Source, said: Saying | None = None
+) -> Grounded | None:
+    """The first of a quote's places in these stretches that says something, counted over all turns."""
+    for stretch in stretches:
+        for at, past in places(stretch):
+            if said is None or said(stretch, at, past):
+                return _made(grounding, stretch, at, past, sum(1 for turn in source.turns for _ in places(turn)))
     return None
 
 
@@ -245,11 +236,6 @@ def _made(
     return Grounded(grounding, stretch.spans(at, past), stretch.text[at:past], max(1, occurrences), score)
 
 
-def _all(groups: Sequence[Sequence[Stretch]]) -> Iterator[Stretch]:
-    for group in groups:
-        yield from group
-
-
 def _places(quote: str, stretch: Stretch) -> Iterator[tuple[int, int]]:
     """Where a quote stands in a stretch to the character, as whole words."""
     for at, past in _found(quote, stretch.text):
@@ -270,12 +256,8 @@ def _folded_places(folded: str, stretch: Stretch) -> Iterator[tuple[int, int]]:
             yield span
 
 
-def _found(wanted: str, text: str) -> Iterator[tuple[int, int]]:
-    at = text.find(wanted) if wanted else -1
+def _found(quote: str, text: str) -> Iterator[tuple[int, int]]:
+    at = text.find(quote) if quote else -1
     while at >= 0:
-        yield at, at + len(wanted)
-        at = text.find(wanted, at + 1)
-
-
-def _count(places: Iterator[tuple[int, int]]) -> int:
-    return sum(1 for _ in places)
+        yield at, at + len(quote)
+        at = text.find(quote, at + 1)

@@ -1,6 +1,5 @@
 """Stretches of text that a quote is looked for in, each of whose characters knows its place in the canonical text."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,14 +51,10 @@ def text_of(turn: PieceTurn) -> Stretch:
 
 def texts_of(piece: Piece, *, names: bool) -> Stretch:
     """All turns of a piece, a line each: with their speakers' names as in the canonical text, or without."""
-    leads = [f"{turn.speaker}: " if names else "" for turn in piece.turns]
-    return _joined(piece.turns, leads)
-
-
-def _joined(turns: Sequence[PieceTurn], leads: Sequence[str]) -> Stretch:
-    lines = [lead + turn.text for lead, turn in zip(leads, turns, strict=True)]
-    parts, at = [], 0
-    for turn, lead, line in zip(turns, leads, lines, strict=True):
-        parts.append((turn, at, turn.start - len(lead), len(line)))
-        at += len(line) + 1
+    parts, lines, at = [], [], 0
+    for turn in piece.turns:
+        lead = f"{turn.speaker}: " if names else ""
+        lines.append(lead + turn.text)
+        parts.append((turn, at, turn.start - len(lead), len(lines[-1])))
+        at += len(lines[-1]) + 1
     return Stretch("\n".join(lines), tuple(parts))

@@ -18,7 +18,7 @@ from memlake.transforms.base.concurrent import each
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.llm.prompting import prompt, prompt_names
 from memlake.transforms.llm.protocol.model import ModelStoppedError, Request
-from memlake.transforms.represent.by_model.artifacts import QUOTED
+from memlake.transforms.represent.by_model.artifacts import ARTIFACTS
 from memlake.transforms.represent.by_model.asked import material_of
 from memlake.transforms.represent.catalogue import asking, spec_of
 from memlake.transforms.represent.common.representation import Units
@@ -37,7 +37,7 @@ TALK = {
 
 def made(turns: pa.Table, script: Any, spec: str = "artifacts") -> tuple[Units, ScriptedModel]:
     model = ScriptedModel(script)
-    return asyncio.run(QUOTED.build(spec_of(spec, model="m"), turns, model)), model
+    return asyncio.run(ARTIFACTS.asking.build(spec_of(spec, model="m"), turns, model)), model
 
 
 def rows(units: Units) -> list[dict[str, Any]]:
@@ -330,7 +330,9 @@ def test_the_sums_hold_whatever_the_replies_are(turns_of: TurnsOf, seed: int, pa
     units, model = made(turns_of(talk), script, f"artifacts-sums:second_pass={passes}")
     told = rows(units)
     assert sum(row["calls"] for row in told) == len(model.requests)
-    repairs = [one for one in model.requests if one.messages[-1].content.startswith("That reply cannot be used")]
+    repairs = [
+        request for request in model.requests if request.messages[-1].content.startswith("That reply cannot be used")
+    ]
     assert sum(row["repairs"] for row in told) == len(repairs) > 0
     assert sum(row["tokens_in"] or 0 for row in told) == sum(asked for asked, _ in tokens)
     assert sum(row["tokens_out"] or 0 for row in told) == sum(said for _, said in tokens)
@@ -384,7 +386,7 @@ def test_a_stopped_run_stops_at_once_with_its_reason(turns_of: TurnsOf) -> None:
     model = ScriptedModel(script)
     turns = turns_of({f"v{n}": TALK["v"] for n in range(1500)})
     with pytest.raises(ModelStoppedError, match="no quota"):
-        asyncio.run(QUOTED.build(spec_of("artifacts", model="m"), turns, model))
+        asyncio.run(ARTIFACTS.asking.build(spec_of("artifacts", model="m"), turns, model))
     assert len(model.requests) <= 1000
 
 

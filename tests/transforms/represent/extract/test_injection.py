@@ -18,7 +18,7 @@ from memlake.transforms.llm.edge import Edge, EdgeSettings, open_edge
 from memlake.transforms.llm.limits.quota import Limits
 from memlake.transforms.llm.limits.quota_server import quota_server
 from memlake.transforms.llm.prompting import prompt
-from memlake.transforms.represent.by_model.artifacts import QUOTED
+from memlake.transforms.represent.by_model.artifacts import ARTIFACTS
 from memlake.transforms.represent.catalogue import spec_of
 from memlake.transforms.represent.common.representation import Units
 from memlake.transforms.represent.extract.pieces import pieces_of
@@ -62,7 +62,7 @@ def talk(text: str) -> dict[str, Any]:
 
 def asked(turns: pa.Table) -> ScriptedModel:
     model = ScriptedModel(lambda _: '{"artifacts": []}')
-    asyncio.run(QUOTED.build(spec_of("artifacts", model="m"), turns, model))
+    asyncio.run(ARTIFACTS.asking.build(spec_of("artifacts", model="m"), turns, model))
     return model
 
 
@@ -133,7 +133,7 @@ def edge(tmp_path: Path) -> Iterator[tuple[Edge, OpenAIServer]]:
 
 
 def extracted(edge: Edge, turns: pa.Table, spec: str = "artifacts") -> Units:
-    return edge.submit(QUOTED.build(spec_of(spec, model="m"), turns, edge)).result()
+    return edge.submit(ARTIFACTS.asking.build(spec_of(spec, model="m"), turns, edge)).result()
 
 
 def test_hostile_messages_go_through_a_real_server_and_only_flagged_items_lack_their_quote(
@@ -155,7 +155,7 @@ def test_hostile_messages_go_through_a_real_server_and_only_flagged_items_lack_t
         pieces = rows[unit["unit_id"]]
         assert said["grounded"] == all(piece["grounding"] != "none" for piece in pieces)
         if said["grounded"]:
-            found = "".join(whole[unit["conversation_id"]][one["char_start"] : one["char_end"]] for one in pieces)
+            found = "".join(whole[unit["conversation_id"]][span["char_start"] : span["char_end"]] for span in pieces)
             assert found
             if said["grounding"] == "exact":
                 assert said["quote"].strip() == found

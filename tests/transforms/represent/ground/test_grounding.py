@@ -288,7 +288,7 @@ def test_what_differs_in_its_composition_alone_is_folded_alike(text: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("text", "other"),
     [
         ("ﾊﾟﾘ", "パリ"),
         ("ΐ", "\u03b9\u0308\u0301"),
@@ -298,8 +298,8 @@ def test_what_differs_in_its_composition_alone_is_folded_alike(text: str) -> Non
         ("´´", "''"),
     ],
 )
-def test_what_looks_alike_or_differs_in_case_is_folded_alike(one: str, other: str) -> None:
-    assert fold(one).text == fold(other).text
+def test_what_looks_alike_or_differs_in_case_is_folded_alike(text: str, other: str) -> None:
+    assert fold(text).text == fold(other).text
 
 
 @given(st.text(alphabet="aA b\t\nB'`", max_size=12))

@@ -25,7 +25,7 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Books:
+class ServerRecord:
     """Counts of requests; the control endpoints are not among them.
 
     Attributes:
