@@ -9,13 +9,12 @@ import pyarrow as pa
 from memlake.schemas import ANSWERS
 from memlake.transforms.answer.abstained import abstains
 from memlake.transforms.answer.extractive import best_sentences
-from memlake.transforms.answer.messages import user_message
 from memlake.transforms.answer.options import labels
 from memlake.transforms.answer.questions import AskedQuestion, Questions
 from memlake.transforms.answer.spec import ReaderSpec
 from memlake.transforms.base.concurrent import each
+from memlake.transforms.llm.prompting import data_block, user_message
 from memlake.transforms.llm.protocol.model import Model, Reply, Request
-from memlake.transforms.represent.extract.transcript_block import data_block
 from memlake.transforms.text.content_tokens import Language
 
 # Calls under way at a time, each one task; the edge decides how many of them are in flight.

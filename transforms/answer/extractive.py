@@ -16,8 +16,8 @@ from collections.abc import Iterable, Sequence
 
 from memlake.transforms.answer.abstained import ABSTENTION
 from memlake.transforms.answer.questions import AskedQuestion
-from memlake.transforms.represent.by_rule.sentences import sentence_spans
 from memlake.transforms.text.content_tokens import Language, content_tokens_of
+from memlake.transforms.text.sentences import sentence_spans
 
 _K1 = 1.5
 _B = 0.75

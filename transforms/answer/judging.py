@@ -9,12 +9,11 @@ import pyarrow as pa
 from memlake.schemas import JUDGEMENTS
 from memlake.transforms.answer.forms import Form, form_of
 from memlake.transforms.answer.matching import Tokens, Verdict, is_exactly, matches
-from memlake.transforms.answer.messages import user_message
 from memlake.transforms.answer.spec import JudgeSpec
 from memlake.transforms.answer.verdicts import UNPARSABLE, verdict
 from memlake.transforms.base.concurrent import each
+from memlake.transforms.llm.prompting import data_block, user_message
 from memlake.transforms.llm.protocol.model import Model, Reply, Request
-from memlake.transforms.represent.extract.transcript_block import data_block
 from memlake.transforms.text.content_tokens import Language
 
 _AT_ONCE = 1000

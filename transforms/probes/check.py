@@ -6,8 +6,8 @@ from memlake.transforms.base.errors import MemlakeError
 from memlake.transforms.probes.conversation import FACT, ProbeQuestion, Probes
 from memlake.transforms.probes.template import filled
 from memlake.transforms.represent.by_rule.artifact_patterns import kinds_of
-from memlake.transforms.represent.by_rule.sentences import sentence_spans
 from memlake.transforms.text.content_tokens import content_tokens_of
+from memlake.transforms.text.sentences import sentence_spans
 
 _MOST_TOLD = 5
 

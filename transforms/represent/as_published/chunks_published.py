@@ -70,16 +70,16 @@ def windows(text: str, *, size: int, overlap: int) -> list[tuple[int, int]]:
     return spans
 
 
-def build_chunks_published(making: RepresentationSpec, turns: pa.Table) -> Units:
+def build_chunks_published(spec: RepresentationSpec, turns: pa.Table) -> Units:
     """Cut each batch of folded turns into chunks; attributes tell the batch and the turns that a chunk holds a part of.
 
     Raises:
         UsageError: settings that make no chunks.
     """
-    check_published_settings(making.settings)
-    size, overlap = int(making.settings["size"]), int(making.settings["overlap"])
-    every = making.settings["header"] == "every"
-    written = write_pairs(transcript_of(turns), making.settings, dates=not every)
+    check_published_settings(spec.settings)
+    size, overlap = int(spec.settings["size"]), int(spec.settings["overlap"])
+    every = spec.settings["header"] == "every"
+    written = write_pairs(transcript_of(turns), spec.settings, dates=not every)
     of_batch = [windows(text, size=size, overlap=overlap) for text in written.texts]
     batch = np.repeat(np.arange(len(of_batch)), list(map(len, of_batch)))
     spans = np.array([span for spans in of_batch for span in spans], np.int64).reshape(-1, 2)
@@ -91,7 +91,7 @@ def build_chunks_published(making: RepresentationSpec, turns: pa.Table) -> Units
     ]
     numbers = written.numbers()
     attributes = [{"batch": numbers[place]} for place in batch.tolist()]
-    return written_units(making, written, kind="chunk", start=start, end=end, leads=leads, attributes=attributes)
+    return written_units(spec, written, kind="chunk", start=start, end=end, leads=leads, attributes=attributes)
 
 
 def _reach(size: int) -> int:
