@@ -250,9 +250,9 @@ def cached(at: Path) -> list[str]:
 
 def _plain(value: Any, *, near: bool) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(one, near=near) for name, one in value.items()}
+        return {name: _plain(item, near=near) for name, item in value.items()}
     if isinstance(value, list):
-        return [_plain(one, near=near) for one in value]
+        return [_plain(item, near=near) for item in value]
     if isinstance(value, float) and near:
         return f"{value:.12g}"
     return value if value is None or isinstance(value, str | int | float) else value.isoformat()
