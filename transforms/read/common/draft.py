@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
-from memlake.transforms.base.conversation import Conversation, DeadLetter, Outcome
-from memlake.transforms.read.common.arrange import Columns, arrange
-from memlake.transforms.text.clean import as_answer, text_fault
+from memlake.transforms.base.conversation import Conversation, DeadLetter, Outcome, Session
+from memlake.transforms.read.common.arrange import ROLES, Columns, arrange
+from memlake.transforms.text.clean import as_answer, as_name, text_fault
 from memlake.transforms.text.dates import parse_time
 
 
@@ -58,6 +58,13 @@ class Draft(Letters):
 
     def __str__(self) -> str:
         return f"conversation {self.name!r}"
+
+    def add_message(self, text: str, role: object, *, turn_id: str | None, session: Session) -> None:
+        """Append one turn of a chat, whose speaker is the role as the source writes it."""
+        speaker = as_name(role) or "unknown"
+        self.columns.add(
+            text, speaker=speaker, role=ROLES.get(speaker, "participant"), turn_id=turn_id, session=session
+        )
 
     def finish(self) -> Conversation | None:
         """The conversation of the turns so far, arranged; None, and a letter, where there is no turn."""

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, Question, Session
-from memlake.transforms.read.common.arrange import ROLES
 from memlake.transforms.read.common.draft import Draft
 from memlake.transforms.read.common.json_items import each_item
 from memlake.transforms.read.common.reader import Reader
@@ -49,16 +48,13 @@ def _add_turns(record: dict[str, Any], draft: Draft) -> list[str]:
     dates = dates if isinstance(dates, list) else []
     for number, messages in enumerate(record["haystack_sessions"]):
         date = dates[number] if number < len(dates) else None
-        at, zone_known = parse_time(date) or (None, False)
-        session = Session(f"s{number}", label_of(date), at, zone_known)
+        session = Session(f"s{number}", label_of(date), *(parse_time(date) or (None, False)))
         for place, message in enumerate(messages if isinstance(messages, list) else [messages]):
             turn_id = f"s{number}:t{place}"
             what = f"turn {turn_id} of {draft}"
             if not draft.is_object(message, what) or not draft.is_text(message.get("content"), what):
                 continue
-            speaker = as_name(message.get("role")) or "unknown"
-            role = ROLES.get(speaker, "participant")
-            draft.columns.add(message["content"], speaker=speaker, role=role, turn_id=turn_id, session=session)
+            draft.add_message(message["content"], message.get("role"), turn_id=turn_id, session=session)
             if message.get("has_answer") is True:
                 gold.append(turn_id)
     return gold

@@ -18,7 +18,6 @@ tao-hpu/cog-canvas. The defaults are what was published; each setting mends one 
 import numpy as np
 import pyarrow as pa
 
-from memlake.transforms.base.errors import UsageError
 from memlake.transforms.represent.as_published.written_pairs import (
     WRITTEN_SETTINGS,
     check_written_settings,
@@ -26,6 +25,7 @@ from memlake.transforms.represent.as_published.written_pairs import (
 )
 from memlake.transforms.represent.as_published.written_units import written_units
 from memlake.transforms.represent.by_model.asked import check_choice
+from memlake.transforms.represent.by_rule.chunks import check_overlap
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
 from memlake.transforms.text.canonical import header, transcript_of
 
@@ -40,14 +40,8 @@ def check_published_settings(settings: Settings) -> None:
     """
     check_written_settings(settings)
     check_choice(settings, "header", HEADERS)
-    size, overlap = int(settings["size"]), int(settings["overlap"])
-    if size < 1:
-        raise UsageError(f"chunk size={size} is not allowed: at least 1 character", hint="the default is size=512")
-    if not 0 <= overlap < size - _reach(size):
-        raise UsageError(
-            f"chunk overlap={overlap} is not allowed with size={size}: from 0 to {size - _reach(size) - 1}",
-            hint="the defaults are size=512,overlap=100",
-        )
+    size = int(settings["size"])
+    check_overlap(settings, shortest=size - _reach(size))
 
 
 def windows(text: str, *, size: int, overlap: int) -> list[tuple[int, int]]:

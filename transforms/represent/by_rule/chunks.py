@@ -16,12 +16,21 @@ def check_chunk_settings(settings: Settings) -> None:
     Raises:
         UsageError: the settings make no chunks.
     """
+    check_overlap(settings, shortest=int(settings["size"]))
+
+
+def check_overlap(settings: Settings, *, shortest: int) -> None:
+    """Refuse a size below 1 and an overlap that is not below the length of the shortest chunk that another follows.
+
+    Raises:
+        UsageError: see above.
+    """
     size, overlap = int(settings["size"]), int(settings["overlap"])
     if size < 1:
         raise UsageError(f"chunk size={size} is not allowed: at least 1 character", hint="the default is size=512")
-    if not 0 <= overlap < size:
+    if not 0 <= overlap < shortest:
         raise UsageError(
-            f"chunk overlap={overlap} is not allowed with size={size}: from 0 to {size - 1}",
+            f"chunk overlap={overlap} is not allowed with size={size}: from 0 to {shortest - 1}",
             hint="the defaults are size=512,overlap=100",
         )
 

@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Session, Source
-from memlake.transforms.read.common.arrange import ROLES
 from memlake.transforms.read.common.draft import Draft
 from memlake.transforms.read.common.json_items import read_items
 from memlake.transforms.read.common.reader import Reader, bears
@@ -116,9 +115,7 @@ def _add_turns(batches: list[Any], draft: Draft) -> dict[str, str]:
             turn_id = as_name(message.get("id"))
             if tag:
                 tags[turn_id or what] = tag
-            speaker = as_name(message.get("role")) or "unknown"
-            role = ROLES.get(speaker, "participant")
-            draft.columns.add(content, speaker=speaker, role=role, turn_id=turn_id, session=session)
+            draft.add_message(content, message.get("role"), turn_id=turn_id, session=session)
     draft.position = None
     return tags
 
@@ -126,8 +123,7 @@ def _add_turns(batches: list[Any], draft: Draft) -> dict[str, str]:
 def _session(number: int, batch: dict[str, Any], messages: list[Any]) -> Session:
     anchors = [item.get("time_anchor") for item in [batch, *messages] if isinstance(item, dict)]
     anchor = next((value for value in anchors if value is not None), None)
-    at, zone_known = parse_time(anchor) or (None, False)
-    return Session(f"s{number}", label_of(anchor), at, zone_known)
+    return Session(f"s{number}", label_of(anchor), *(parse_time(anchor) or (None, False)))
 
 
 def _without_tag(content: Any) -> tuple[Any, str]:

@@ -112,8 +112,7 @@ def _parts_of(record: dict[str, Any]) -> dict[str, Any]:
 
 def _add_turns(sessions: dict[str, Any], dates: dict[str, Any], draft: Draft) -> None:
     for key, turns in sessions.items():
-        at, zone_known = parse_time(dates[key]) or (None, False)
-        session = Session(key, label_of(dates[key]), at, zone_known)
+        session = Session(key, label_of(dates[key]), *(parse_time(dates[key]) or (None, False)))
         for place, turn in enumerate(turns):
             what = f"turn {place} of {key} of {draft}"
             if not draft.is_object(turn, what):

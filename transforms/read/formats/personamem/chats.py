@@ -134,15 +134,12 @@ def _add_turns(history: list[Any], draft: Draft) -> None:
         what = f"message {place} of {draft}"
         if not draft.is_object(message, what):
             continue
-        speaker = as_name(message.get("role")) or "unknown"
-        role = ROLES.get(speaker, "participant")
-        if role == "system":
+        if ROLES.get(as_name(message.get("role")) or "") == "system":
             hidden += 1
             session += bool(draft.columns.text)
         elif draft.is_text(message.get("content"), what):
-            draft.columns.add(
-                message["content"], speaker=speaker, role=role, turn_id=str(place), session=Session(f"s{session}")
-            )
+            of_session = Session(f"s{session}")
+            draft.add_message(message["content"], message.get("role"), turn_id=str(place), session=of_session)
     if hidden:
         error = f"{hidden} system messages of {draft} hold the persona: left out of the turns"
         draft.report("persona_left_out", error, outcome="skipped")
