@@ -32,8 +32,9 @@ format: $(READY)  ## let ruff repair and format
 	$(BIN)/ruff check --fix $(CHECKED)
 	$(BIN)/ruff format $(CHECKED)
 
-readme: $(READY)  ## rewrite the README's table of tables from schemas/
+readme: $(READY)  ## rewrite the README's table of tables from schemas/, and the JSON schema of study files
 	$(BIN)/python infra/readme_tables.py
+	$(BIN)/python infra/study_schema.py
 
 bench: $(MODELS)  ## memlake against a plain Python loop, time and peak memory (ARGS= reaches the script)
 	$(BIN)/python tests/bench/ingest.py $(ARGS)

@@ -5,8 +5,7 @@ from pathlib import Path
 from memlake.transforms.base.atomic_files import put_text
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.base.jsonable import json_text
-from memlake.transforms.evaluate.runs import find_run, runs_of
-from memlake.transforms.evaluate.study_of_run import study_of_run
+from memlake.transforms.evaluate.runs import find_run, runs_of, study_of_run
 from memlake.transforms.lake.commit.publish import forgotten_of
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
@@ -32,14 +31,16 @@ def make_report(uri: str, at: str, run_id: str | None, *, questions: int | None 
         raise UsageError(f"questions={questions} is not allowed: 1 or more", hint="leave it out to keep every question")
     lake = open_lake(uri)
     run = find_run(runs_of(uri, at), run_id)
-    study = study_of_run(lake, run["run_id"])
+    declared, study = study_of_run(lake, run.run_id)
     latest = lake.latest()
     forgotten = {corpus.name: frozenset(forgotten_of(latest, corpus.name).to_pylist()) for corpus in study.corpora}
     with (
         connect(lake, lake.snapshot(at)) as connection,
-        connect(lake, lake.snapshot(run["read_snapshot_id"])) as source,
+        connect(lake, lake.snapshot(run.read_snapshot_id)) as source,
     ):
-        return report_document(connection, source, run["run_id"], study, forgotten=forgotten, questions=questions)
+        return report_document(
+            connection, source, run.run_id, study, declared=declared, forgotten=forgotten, questions=questions
+        )
 
 
 def write_report(found: Document, out: Path) -> int:

@@ -19,8 +19,8 @@ from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.llm.driver import open_models
 from memlake.transforms.llm.prompting import prompt
 from memlake.transforms.llm.records.calls import paid
-from memlake.transforms.study.library import study_path
-from memlake.transforms.study.parse import parse_study, study_text
+from memlake.transforms.study.library import study_path, study_text
+from memlake.transforms.study.parse import parse_study
 from memlake.transforms.study.study import Study
 
 
@@ -35,9 +35,8 @@ def run_study(settings: StudySettings) -> dict[str, object]:
         LakeConflictError: a conversation was forgotten while it was read; nothing was published.
         TooManyDeadLettersError: published, and more answers or verdicts failed than is allowed.
     """
-    path = study_path(settings.study)
-    text = study_text(path)
-    study = settings.applied(parse_study(text, source=str(path)))
+    text = study_text(settings.study)
+    study = settings.applied(parse_study(text, source=str(study_path(settings.study))))
     lake = open_lake(settings.lake)
     # What is run, whatever becomes of its file, and of the run: a report is of this.
     with run_of(lake, "study", asdict(settings), counters={"study": text}) as run:

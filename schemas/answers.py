@@ -1,20 +1,17 @@
 """answers: what a reader said."""
 
+from memlake.schemas.contexts import CONTEXTS
+from memlake.schemas.question_columns import CUTOFF, IN_CELL
 from memlake.schemas.table import BOOL, INT, STRING, Table, column
 
 ANSWERS = Table(
     name="answers",
     grain="a reader's answer to a question in a cell at one cutoff",
     version=2,
-    key=("run_id", "cell", "corpus", "question_id", "cutoff_kind", "cutoff", "repeat"),
+    key=(*CONTEXTS.key, "repeat"),
     columns=(
-        column("run_id", STRING, "the run of the study"),
-        column("cell", STRING, "the cell"),
-        column("corpus", STRING, "the corpus of the question"),
-        column("conversation_id", STRING, "the conversation of the question"),
-        column("question_id", STRING, "the question"),
-        column("cutoff_kind", STRING, "k, tokens or none"),
-        column("cutoff", INT, "k, the token budget, or 0 for none"),
+        *IN_CELL,
+        *CUTOFF,
         column("repeat", INT, "which repetition of the same call, from 0"),
         column("text", STRING, "the answer; null when the reader failed", null=True),
         column("reason", STRING, "why there is no answer", null=True),

@@ -1,5 +1,6 @@
 """contexts: what the reader would see."""
 
+from memlake.schemas.question_columns import IN_CELL
 from memlake.schemas.table import FLOAT, INT, STRING, STRINGS, Table, column
 
 CONTEXTS = Table(
@@ -8,11 +9,7 @@ CONTEXTS = Table(
     key=("run_id", "cell", "corpus", "question_id", "cutoff_kind", "cutoff"),
     version=2,
     columns=(
-        column("run_id", STRING, "the run of the study"),
-        column("cell", STRING, "the cell"),
-        column("corpus", STRING, "the corpus of the question"),
-        column("conversation_id", STRING, "the conversation of the question"),
-        column("question_id", STRING, "the question"),
+        *IN_CELL,
         column(
             "cutoff_kind",
             STRING,

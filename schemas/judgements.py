@@ -1,31 +1,17 @@
 """judgements: verdicts on answers."""
 
+from memlake.schemas.answers import ANSWERS
+from memlake.schemas.question_columns import CUTOFF, IN_CELL
 from memlake.schemas.table import BOOL, INT, STRING, Table, column
 
 JUDGEMENTS = Table(
     name="judgements",
     grain="a verdict of one judge on one answer",
-    key=(
-        "run_id",
-        "cell",
-        "corpus",
-        "question_id",
-        "cutoff_kind",
-        "cutoff",
-        "repeat",
-        "judge",
-        "label_set",
-        "judge_repeat",
-    ),
+    key=(*ANSWERS.key, "judge", "label_set", "judge_repeat"),
     version=2,
     columns=(
-        column("run_id", STRING, "the run of the study"),
-        column("cell", STRING, "the cell"),
-        column("corpus", STRING, "the corpus of the question"),
-        column("conversation_id", STRING, "the conversation of the question"),
-        column("question_id", STRING, "the question"),
-        column("cutoff_kind", STRING, "k, tokens or none"),
-        column("cutoff", INT, "k, the token budget, or 0 for none"),
+        *IN_CELL,
+        *CUTOFF,
         column("repeat", INT, "which repetition of the answer, from 0"),
         column("judge", STRING, "the judge"),
         column("label_set", STRING, "the labels that it judged against"),

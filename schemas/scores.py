@@ -1,31 +1,17 @@
 """scores: the value of a metric for one question."""
 
+from memlake.schemas.answers import ANSWERS
+from memlake.schemas.question_columns import CUTOFF, IN_CELL
 from memlake.schemas.table import FLOAT, INT, STRING, Table, column
 
 SCORES = Table(
     name="scores",
     grain="a metric's value for one question in a cell at one cutoff",
-    key=(
-        "run_id",
-        "cell",
-        "corpus",
-        "question_id",
-        "cutoff_kind",
-        "cutoff",
-        "repeat",
-        "metric",
-        "label_set",
-        "judge",
-    ),
+    key=(*ANSWERS.key, "metric", "label_set", "judge"),
     version=2,
     columns=(
-        column("run_id", STRING, "the run of the study"),
-        column("cell", STRING, "the cell"),
-        column("corpus", STRING, "the corpus of the question"),
-        column("conversation_id", STRING, "the conversation of the question"),
-        column("question_id", STRING, "the question"),
-        column("cutoff_kind", STRING, "k, tokens or none"),
-        column("cutoff", INT, "k, the token budget, or 0 for none"),
+        *IN_CELL,
+        *CUTOFF,
         column("repeat", INT, "which repetition of the answer, from 0; 0 where there is no answer"),
         column("metric", STRING, "the metric's name"),
         column("label_set", STRING, "the labels that it was scored against"),

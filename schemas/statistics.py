@@ -1,5 +1,6 @@
 """statistics: what the scores of a run say, with intervals and tests."""
 
+from memlake.schemas.question_columns import CUTOFF
 from memlake.schemas.table import FLOAT, INT, STRING, Table, column
 
 STATISTICS = Table(
@@ -32,8 +33,7 @@ STATISTICS = Table(
             "var_extraction, var_reader, var_judge (variance components), or a cost: usd_*, tokens_*, seconds_*",
         ),
         column("metric", STRING, "the metric's name"),
-        column("cutoff_kind", STRING, "k, tokens or none"),
-        column("cutoff", INT, "k, the token budget, or 0 for none"),
+        *CUTOFF,
         column("label_set", STRING, "the labels that it was scored against; '' where none"),
         column("judge", STRING, "the judge; '' where none"),
         column(

@@ -15,7 +15,7 @@ from memlake.flows.ingest import ingest
 from memlake.flows.run.settings import IngestSettings, StudySettings
 from memlake.flows.study import run_study
 from memlake.transforms.base.errors import AuditError
-from memlake.transforms.evaluate.runs import means
+from memlake.transforms.evaluate.means import means
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.represent import catalogue

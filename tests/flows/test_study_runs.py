@@ -1,23 +1,25 @@
 """Published numbers beside ours: only where both count the same thing."""
 
 import json
+import tomllib
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from sample_chats import conversation, write_conversations
 
-import memlake.transforms.evaluate.runs
+import memlake.transforms.evaluate.means
 from memlake.flows.ingest import ingest
+from memlake.flows.report import make_report
 from memlake.flows.run.record import Run
 from memlake.flows.run.settings import IngestSettings, StudySettings
 from memlake.flows.study import run_study
 from memlake.transforms.base.errors import NotFoundError
-from memlake.transforms.evaluate.runs import means, same_cells
-from memlake.transforms.evaluate.study_of_run import study_of_run
+from memlake.transforms.evaluate.means import means, same_cells
+from memlake.transforms.evaluate.runs import runs_of, study_of_run
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.study.cells import cell_rows
-from memlake.transforms.study.parse import parse_study, read_study
+from memlake.transforms.study.library import find_study
+from memlake.transforms.study.parse import parse_study
 
 STUDY = """
 name = "known"
@@ -67,15 +69,11 @@ def published(lake: str, tmp_path: Path, monkeypatch):
 
     def shown(text: str, corpus: str = "c") -> list[dict[str, object]]:
         (tmp_path / "known.toml").write_text(text)
-        monkeypatch.setattr(memlake.transforms.evaluate.runs, "study_names", lambda: ["known"])
+        monkeypatch.setattr(memlake.transforms.evaluate.means, "study_names", lambda: ["known"])
         monkeypatch.setattr(
-            memlake.transforms.evaluate.runs, "find_study", lambda _: read_study(tmp_path / "known.toml")
+            memlake.transforms.evaluate.means, "find_study", lambda _: find_study(str(tmp_path / "known.toml"))
         )
-        (run_id,) = [
-            run["run_id"]
-            for run in memlake.transforms.evaluate.runs.runs_of(lake, "latest")
-            if run["corpora"] == corpus
-        ]
+        (run_id,) = [run.run_id for run in runs_of(lake, "latest") if run.corpora == (corpus,)]
         return means(lake, "latest", run_id)["published"]
 
     return shown
@@ -116,10 +114,18 @@ def test_a_run_killed_after_it_had_published_is_still_known_by_what_it_ran(lake:
     journal = Run.journal
     monkeypatch.setattr(Run, "journal", lambda self, event: journal(self, event) if event == "started" else None)
     made = run_study(StudySettings(lake, str(Path(lake).parent / "known.toml"), corpus=("d",)))
-    study = study_of_run(open_lake(lake), str(made["run_id"]))
+    declared, study = study_of_run(open_lake(lake), str(made["run_id"]))
+    assert [corpus.name for corpus in declared.corpora] == ["c"]
     assert ([cell.name for cell in study.cells], [corpus.name for corpus in study.corpora]) == (["turns"], ["d"])
     with pytest.raises(NotFoundError, match="the journal does not hold the study that it ran"):
         study_of_run(open_lake(lake), "nobody")
+
+
+def test_a_report_reads_the_study_of_its_run_once(lake: str, monkeypatch):
+    read, loads = [], tomllib.loads
+    monkeypatch.setattr(tomllib, "loads", lambda text: read.append(text) or loads(text))
+    make_report(lake, "latest", None)
+    assert read.count(STUDY) == 1
 
 
 def test_a_cell_of_before_there_were_readers_is_the_one_without_a_reader():
@@ -127,7 +133,5 @@ def test_a_cell_of_before_there_were_readers_is_the_one_without_a_reader():
     rows = cell_rows(study, study.corpora[0], run_id="r", read_snapshot_id="s")
     settings = json.loads(rows["settings"][0].as_py())
     del settings["reader"]
-    old = pa.table({"corpus": ["c"], "cell": ["turns"], "settings": [json.dumps(settings)]})
-    assert same_cells(study, old) == {("c", "turns")}
-    other = pa.table({"corpus": ["c"], "cell": ["turns"], "settings": [json.dumps(settings | {"depth": 3})]})
-    assert same_cells(study, other) == set()
+    assert same_cells(study, {("c", "turns"): settings}) == {("c", "turns")}
+    assert same_cells(study, {("c", "turns"): settings | {"depth": 3}}) == set()

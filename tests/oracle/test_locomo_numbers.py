@@ -20,7 +20,7 @@ from memlake.transforms.retrieve.steps.search import Cutoffs
 from memlake.transforms.retrieve.store.store import align_vectors, open_store
 from memlake.transforms.score.scores import evaluate, summary
 from memlake.transforms.study.cells import cell_rows
-from memlake.transforms.study.parse import read_study
+from memlake.transforms.study.library import find_study
 
 STUDY = Path(__file__).parents[2] / "flows/studies/locomo-retrieval.toml"
 ALLOWED_DIFFERENCE = 0.03
@@ -29,7 +29,7 @@ ALLOWED_DIFFERENCE = 0.03
 @pytest.fixture(scope="module")
 def found(shared_data):
     """Means over categories 1 to 4 at 1,000 tokens, by cell and metric, and the study."""
-    study = read_study(STUDY)
+    study = find_study(str(STUDY))
     (corpus,) = study.corpora
     items = read_source(Source(str(shared_data / "locomo/locomo10.json")))
     conversations = [item for item in items if isinstance(item, Conversation)]

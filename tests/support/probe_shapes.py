@@ -6,7 +6,7 @@ from memlake.transforms.probes.check import content_tokens_in
 from memlake.transforms.probes.conversation import Probes
 from memlake.transforms.probes.template import filled
 from memlake.transforms.represent.by_rule.artifact_patterns import kinds_of
-from memlake.transforms.represent.by_rule.sentences import sentence_spans
+from memlake.transforms.text.sentences import sentence_spans
 
 
 def shape_faults(conversations: Sequence[Probes]) -> Iterator[str]:

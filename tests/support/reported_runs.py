@@ -91,7 +91,7 @@ class Reported:
     def document(self, **options: Any) -> Document:
         """The report."""
         connection = self.connection()
-        options = {"forgotten": {}} | options
+        options = {"forgotten": {}, "declared": parse_study(self.text, source="test")} | options
         return report_document(connection, connection, RUN, self.study, **options)
 
 

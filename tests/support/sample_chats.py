@@ -42,13 +42,15 @@ def conversation(name: str, turns: int, *, seed: int = 1) -> dict[str, object]:
 
 def write_conversations(path: Path, conversations: list[dict[str, object]]) -> Path:
     """One conversation a line."""
-    path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in conversations), encoding="utf-8")
+    path.write_text("".join(json.dumps(talk, ensure_ascii=False) + "\n" for talk in conversations), encoding="utf-8")
     return path
 
 
 def write_turns(path: Path, conversations: list[dict[str, object]]) -> Path:
     """One turn a line, conversations interleaved."""
-    queues = [[{"conversation_id": one["conversation_id"], **turn} for turn in one["turns"]] for one in conversations]
+    queues = [
+        [{"conversation_id": talk["conversation_id"], **turn} for turn in talk["turns"]] for talk in conversations
+    ]
     lines = []
     while any(queues):
         lines.extend(queue.pop(0) for queue in queues if queue)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,13 +10,12 @@ import pyarrow as pa
 from memlake.schemas import ANSWERS
 from memlake.transforms.answer.abstained import abstains
 from memlake.transforms.answer.extractive import best_sentences
-from memlake.transforms.answer.messages import user_message
 from memlake.transforms.answer.options import labels
 from memlake.transforms.answer.questions import AskedQuestion, Questions
 from memlake.transforms.answer.spec import ReaderSpec
 from memlake.transforms.base.concurrent import each
+from memlake.transforms.llm.prompting import data_block, user_message
 from memlake.transforms.llm.protocol.model import Model, Reply, Request
-from memlake.transforms.represent.extract.transcript_block import data_block
 from memlake.transforms.text.content_tokens import Language
 
 # Calls under way at a time, each one task; the edge decides how many of them are in flight.
@@ -150,14 +150,10 @@ def _question_lines(question: AskedQuestion, *, dated: bool) -> Iterator[dict[st
 
 def _rows(contexts: pa.Table, repeats: int, said: list[_Said]) -> pa.Table:
     context = np.repeat(np.arange(contexts.num_rows), repeats)
-    columns = {name: contexts[name].take(pa.array(context)) for name in _OF_CONTEXT}
-    texts = [one.text for one in said]
+    columns: dict[str, Any] = {name: contexts[name].take(pa.array(context)) for name in _OF_CONTEXT}
     columns |= {
-        "repeat": pa.array(np.tile(np.arange(repeats), contexts.num_rows)),
-        "text": pa.array(texts, pa.string()),
-        "reason": pa.array([one.reason for one in said], pa.string()),
-        "abstained": pa.array([None if text is None else abstains(text) for text in texts], pa.bool_()),
-        "option": pa.array([one.option for one in said], pa.int64()),
-        "request_hash": pa.array([one.request_hash for one in said], pa.string()),
+        "repeat": np.tile(np.arange(repeats), contexts.num_rows),
+        "abstained": [None if answer.text is None else abstains(answer.text) for answer in said],
+        **{name: [getattr(answer, name) for answer in said] for name in ("text", "reason", "option", "request_hash")},
     }
-    return pa.table(columns, schema=ANSWERS.schema)
+    return pa.table({name: columns[name] for name in ANSWERS.schema.names}, schema=ANSWERS.schema)

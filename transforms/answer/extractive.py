@@ -16,8 +16,8 @@ from collections.abc import Iterable, Sequence
 
 from memlake.transforms.answer.abstained import ABSTENTION
 from memlake.transforms.answer.questions import AskedQuestion
-from memlake.transforms.represent.by_rule.sentences import sentence_spans
 from memlake.transforms.text.content_tokens import Language, content_tokens_of
+from memlake.transforms.text.sentences import sentence_spans
 
 _K1 = 1.5
 _B = 0.75
@@ -34,11 +34,11 @@ def best_sentences(
         line: tuple(_sentences(line)) for line in dict.fromkeys(line for text in texts for line in text.split("\n"))
     }
     asked = dict.fromkeys(text for question in questions for text in (question.text, *question.options))
-    counts = _counts([*(one for of_line in lines.values() for one in of_line), *asked], language)
+    counts = _counts([*(sentence for of_line in lines.values() for sentence in of_line), *asked], language)
     found = []
     for text, question in zip(texts, questions, strict=True):
-        sentences = dict.fromkeys(one for line in text.split("\n") for one in lines[line])
-        best = _best([(one, counts[one]) for one in sentences], counts[question.text])
+        sentences = dict.fromkeys(sentence for line in text.split("\n") for sentence in lines[line])
+        best = _best([(sentence, counts[sentence]) for sentence in sentences], counts[question.text])
         option = _option(counts[best], question, counts) if best is not None and question.options else None
         nothing = best is None or (bool(question.options) and option is None)
         found.append((ABSTENTION if nothing or best is None else best, option))
@@ -72,10 +72,10 @@ def _best(sentences: Sequence[tuple[str, Tokens]], asked: Tokens) -> str | None:
 
     def score(tokens: Tokens) -> float:
         norm = _K1 * (1 - _B + _B * sum(tokens.values()) / usual)
-        return sum(idf * tokens[one] * (_K1 + 1) / (tokens[one] + norm) for one, idf in weights if one in tokens)
+        return sum(idf * tokens[word] * (_K1 + 1) / (tokens[word] + norm) for word, idf in weights if word in tokens)
 
     # max keeps the first of equals.
-    return max(sharing, key=lambda one: (not _asks(one[0]), score(one[1])))[0]
+    return max(sharing, key=lambda pair: (not _asks(pair[0]), score(pair[1])))[0]
 
 
 def _asks(sentence: str) -> bool:
@@ -88,5 +88,5 @@ def _option(best: Tokens, question: AskedQuestion, counts: dict[str, Tokens]) ->
         tokens = counts[question.options[place]].keys()
         both = len(tokens & best.keys())
         shared.append((both / max(len(tokens), 1), both, place))
-    most = max(shared, key=lambda one: one[:2])
+    most = max(shared, key=lambda share: share[:2])
     return most[2] if most[1] else None

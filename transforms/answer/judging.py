@@ -9,12 +9,11 @@ import pyarrow as pa
 from memlake.schemas import JUDGEMENTS
 from memlake.transforms.answer.forms import Form, form_of
 from memlake.transforms.answer.matching import Tokens, Verdict, is_exactly, matches
-from memlake.transforms.answer.messages import user_message
 from memlake.transforms.answer.spec import JudgeSpec
 from memlake.transforms.answer.verdicts import UNPARSABLE, verdict
 from memlake.transforms.base.concurrent import each
+from memlake.transforms.llm.prompting import data_block, user_message
 from memlake.transforms.llm.protocol.model import Model, Reply, Request
-from memlake.transforms.represent.extract.transcript_block import data_block
 from memlake.transforms.text.content_tokens import Language
 
 _AT_ONCE = 1000
@@ -77,7 +76,7 @@ class _Judged:
 def judge_requests(judge: JudgeSpec, answers: pa.Table, labels: pa.Table) -> list[Request]:
     """What `judge_answers` will ask, in its order; nothing where the judge asks no model."""
     made = (_call(judge, case, repeat) for case, repeat in _repeated(judge, answers, labels))
-    return [one.request(judge) for one in made if isinstance(one, _Call)]
+    return [call.request(judge) for call in made if isinstance(call, _Call)]
 
 
 async def judge_answers(
@@ -108,8 +107,8 @@ async def judge_answers(
     if model is None:
         raise ValueError(f"judge={judge.name!r} asks a model, and there is none")
 
-    async def judged(one: tuple[_Case, int]) -> _Judged:
-        made = _call(judge, *one)
+    async def judged(case: tuple[_Case, int]) -> _Judged:
+        made = _call(judge, *case)
         if isinstance(made, _Judged):
             return made
         reply = await model.ask(made.request(judge), stage="judge", about=made.case.about)
@@ -178,8 +177,8 @@ def _case(judge: JudgeSpec, place: int, answer: Row, labels: Row) -> _Case:
     options, option, said = labels["options"], answer["option"], answer["text"]
     why_not = "no_answer" if said is None else ""
     if options and said is not None and not answer["abstained"]:
-        known = option is not None and option < len(options)
-        said, why_not = (options[option], "") if known else (said, "no_option")
+        is_named = option is not None and option < len(options)
+        said, why_not = (options[option], "") if is_named else (said, "no_option")
     golds = labels["answers"] or ([] if labels["answer"] is None else [labels["answer"]])
     about = f"the answer of cell {answer['cell']!r} to question {answer['question_id']!r} before judge {judge.name!r}"
     return _Case(place, labels, said or "", bool(answer["abstained"]), tuple(golds), why_not, about)
@@ -187,14 +186,11 @@ def _case(judge: JudgeSpec, place: int, answer: Row, labels: Row) -> _Case:
 
 def _rows(judge: JudgeSpec, answers: pa.Table, cases: list[tuple[_Case, int]], judged: list[_Judged]) -> pa.Table:
     places = pa.array(np.fromiter((case.answer for case, _ in cases), np.int64, len(cases)))
-    columns = {name: answers[name].take(places) for name in _OF_ANSWER}
+    columns: dict[str, Any] = {name: answers[name].take(places) for name in _OF_ANSWER}
     columns |= {
-        "judge": pa.array([judge.name] * len(cases), pa.string()),
-        "label_set": pa.array([case.labels["label_set"] for case, _ in cases], pa.string()),
-        "judge_repeat": pa.array([repeat for _, repeat in cases], pa.int64()),
-        "correct": pa.array([one.correct for one in judged], pa.bool_()),
-        "reason": pa.array([one.reason for one in judged], pa.string()),
-        "reply": pa.array([one.reply for one in judged], pa.string()),
-        "request_hash": pa.array([one.request_hash for one in judged], pa.string()),
+        "judge": [judge.name] * len(cases),
+        "label_set": [case.labels["label_set"] for case, _ in cases],
+        "judge_repeat": [repeat for _, repeat in cases],
+        **{name: [getattr(item, name) for item in judged] for name in ("correct", "reason", "reply", "request_hash")},
     }
-    return pa.table(columns, schema=JUDGEMENTS.schema)
+    return pa.table({name: columns[name] for name in JUDGEMENTS.schema.names}, schema=JUDGEMENTS.schema)

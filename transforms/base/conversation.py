@@ -1,8 +1,7 @@
 """What every reader yields: conversations as columns, and what could not be read as dead letters."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 Outcome = Literal["dropped", "skipped", "kept"]
 Layout = Literal["file", "conversation_lines", "turn_lines"]
@@ -114,23 +113,3 @@ class ReadOptions:
     """What a user can say about a source."""
 
     corrections: str | None = None
-
-
-class Reader(Protocol):
-    """One file a format, all of this shape; `layout` decides how its files are cut into shards.
-
-    'file': a shard is whole files. 'conversation_lines': a line is a conversation, so byte ranges are shards.
-    'turn_lines': a line is a turn, so a first job gathers each conversation's turns.
-    """
-
-    name: str
-    revision: int
-    layout: Layout
-
-    def sniff(self, head: bytes) -> bool:
-        """Whether these first bytes (up to 64 KiB) have this format's structure."""
-        ...
-
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:
-        """Yield conversations and dead letters; never raise for bad content."""
-        ...

@@ -1,25 +1,30 @@
 """Compare: two runs' cells, paired by question, whatever snapshot, version or embedder each was made with."""
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memlake.schemas import JUDGEMENTS, SCORES
+from memlake.schemas import SCORES
 from memlake.transforms.base.errors import NotFoundError, UsageError
-from memlake.transforms.evaluate.runs import CELLS, Row, find_run, runs_of
+from memlake.transforms.evaluate.means import CellKey, Settings, cell_settings
+from memlake.transforms.evaluate.runs import StudyRun, find_run, runs_of
 from memlake.transforms.lake.query.connect import bare_connection, connect
 from memlake.transforms.lake.storage.lake import Lake, open_lake
-from memlake.transforms.retrieve.plan import find_plan
-from memlake.transforms.retrieve.steps.search import Cutoffs
-from memlake.transforms.score.statistics.statistics import statistics_of
-from memlake.transforms.study.study import Comparison, Measure, Study, StudyCell, StudyCorpus
+from memlake.transforms.score.statistics.statistics import differences_of
+from memlake.transforms.study.study import Comparison, Measure
 
-_RUN = "compare"
+Pair = tuple[str, str]  # a cell of either side
+_RUN, _SEED = "compare", 7
 _QUESTION = ("corpus", "question_id", "label_set")
 _MEASURE = ("metric", "cutoff_kind", "cutoff", "label_set", "judge")
+_SHOWN = (
+    "corpus", *_MEASURE, "statistic", "n", "excluded_a", "excluded_b", "clusters", "value", "low", "high",
+    "only_a", "only_b", "p", "method", "note",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +51,12 @@ def compare_runs(uri: str, at: str, a: str, b: str, *, metric: str | None = None
     sides = [_side(runs, text) for text in (a, b)]
     lake = open_lake(uri)
     with connect(lake, at) as connection:
-        scores = [
-            _scores(connection.sql(_SCORES, params={"run_id": side.run_id}).to_arrow_table(), side) for side in sides
-        ]
-        cells = [connection.execute(f"{CELLS} order by corpus", {"run_id": side.run_id}).fetchall() for side in sides]
+        scores = [_scores(connection, side) for side in sides]
+        cells = [cell_settings(connection, side.run_id) for side in sides]
     changed = _changed(lake, sides)
     scores = _in_common([_without(rows, changed) for rows in scores])
     pairs = _pairs(sides, scores)
     measures = _measures(scores, metric)
-    rows: list[Row] = []
-    for cell_a, cell_b in pairs:
-        rows += _differences(cell_a, cell_b, scores, measures)
     return {
         **{
             name: {"run_id": side.run_id, "cell": side.cell or None, "read_snapshot_id": side.read_snapshot_id}
@@ -64,43 +64,41 @@ def compare_runs(uri: str, at: str, a: str, b: str, *, metric: str | None = None
         },
         "changed_questions": changed.num_rows,
         "settings": [_settings_that_differ(pair, cells) for pair in pairs],
-        "differences": rows,
+        "differences": [row for pair in pairs for row in _differences(pair, scores, measures)],
     }
 
 
-def _side(runs: Sequence[Row], text: str) -> Side:
+def _side(runs: Sequence[StudyRun], text: str) -> Side:
     run_id, _, cell = text.partition("/")
     run = find_run(runs, run_id)
-    cells = run["cells"].split(", ")
-    if cell and cell not in cells:
+    if cell and cell not in run.cells:
         raise NotFoundError(
-            f"cell={cell!r} is none of run={run_id!r}: {', '.join(cells)}", hint=f"memlake study show {run_id}"
+            f"cell={cell!r} is none of run={run_id!r}: {', '.join(run.cells)}", hint=f"memlake study show {run_id}"
         )
-    return Side(run_id, cell, run["read_snapshot_id"])
+    return Side(run_id, cell, run.read_snapshot_id)
+
+
+def _scores(connection: duckdb.DuckDBPyConnection, side: Side) -> pa.Table:
+    return connection.sql(_SCORES, params=astuple(side)[:2]).to_arrow_table().cast(SCORES.schema)
 
 
 def _changed(lake: Lake, sides: Sequence[Side]) -> pa.Table:
     """Questions (corpus, question_id, label_set) that read or are answered otherwise in the snapshots that the two read."""
-    first, second = (lake.snapshot(side.read_snapshot_id) for side in sides)
-    tables = [one.read("questions", columns=[*_QUESTION, "text", "answer", "answers"]) for one in (first, second)]
+    columns = [*_QUESTION, "text", "answer", "answers"]
     with bare_connection() as connection:
-        for name, table in zip(("before", "after"), tables, strict=True):
-            connection.register(name, table)
+        for name, side in zip(("before", "after"), sides, strict=True):
+            connection.register(name, lake.snapshot(side.read_snapshot_id).read("questions", columns=columns))
         return connection.sql(_REWORDED).to_arrow_table()
 
 
-def _settings_that_differ(pair: tuple[str, str], cells: Sequence[Sequence[tuple[str, str, str]]]) -> Row:
+def _settings_that_differ(pair: Pair, cells: Sequence[Mapping[CellKey, Settings]]) -> dict[str, object]:
     """A pair of cells with each setting that is not the same on both sides, as (a, b)."""
-    held = [
-        next(json.loads(settings) for cell, _, settings in side if cell == name)
+    a, b = (
+        next(settings for (_, cell), settings in side.items() if cell == name)
         for name, side in zip(pair, cells, strict=True)
-    ]
-    keys = [key for key in {**held[0], **held[1]} if key != "corpus" and held[0].get(key) != held[1].get(key)]
-    return {
-        "cell_a": pair[0],
-        "cell_b": pair[1],
-        "differ": {key: [one.get(key) for one in held] for key in keys},
-    }
+    )
+    keys = [key for key in {**a, **b} if key != "corpus" and a.get(key) != b.get(key)]
+    return {"cell_a": pair[0], "cell_b": pair[1], "differ": {key: [a.get(key), b.get(key)] for key in keys}}
 
 
 def _in_common(scores: Sequence[pa.Table]) -> list[pa.Table]:
@@ -112,7 +110,7 @@ def _in_common(scores: Sequence[pa.Table]) -> list[pa.Table]:
     asked = [set(pc.unique(rows["corpus"]).to_pylist()) for rows in scores]
     both = sorted(asked[0] & asked[1])
     if not both:
-        names = " against ".join(", ".join(sorted(one)) or "none" for one in asked)
+        names = " against ".join(", ".join(sorted(corpora)) or "none" for corpora in asked)
         raise UsageError(f"the two have no corpus in common: {names}", hint="memlake study ls")
     return [rows.filter(pc.is_in(rows["corpus"], value_set=pa.array(both))) for rows in scores]
 
@@ -121,12 +119,7 @@ def _without(rows: pa.Table, changed: pa.Table) -> pa.Table:
     return rows.join(changed, list(_QUESTION), join_type="left anti").cast(SCORES.schema) if changed.num_rows else rows
 
 
-def _scores(rows: pa.Table, side: Side) -> pa.Table:
-    rows = rows.cast(SCORES.schema)
-    return rows.filter(pc.equal(rows["cell"], side.cell)) if side.cell else rows
-
-
-def _pairs(sides: Sequence[Side], scores: Sequence[pa.Table]) -> list[tuple[str, str]]:
+def _pairs(sides: Sequence[Side], scores: Sequence[pa.Table]) -> list[Pair]:
     if sides[0].cell and sides[1].cell:
         return [(sides[0].cell, sides[1].cell)]
     there = [dict.fromkeys(pc.unique(rows["cell"]).to_pylist()) for rows in scores]
@@ -145,46 +138,29 @@ def _measures(scores: Sequence[pa.Table], metric: str | None) -> list[Measure]:
         set(zip(*(pc.cast(rows[n], rows.schema.field(n).type).to_pylist() for n in _MEASURE), strict=True))
         for rows in scores
     ]
-    common = sorted(found[0] & found[1])
-    chosen = [Measure(*one) for one in common if metric in (None, one[0])]
+    common = [Measure(*key) for key in sorted(found[0] & found[1])]
+    chosen = [measure for measure in common if metric in (None, measure.metric)]
     if not chosen:
+        both_have = ", ".join(dict.fromkeys(measure.metric for measure in common)) or "none"
         raise NotFoundError(
-            f"metric={metric!r} is not in both runs: both have {', '.join(dict.fromkeys(one[0] for one in common)) or 'none'}",
-            hint="memlake study show RUN",
+            f"metric={metric!r} is not in both runs: both have {both_have}", hint="memlake study show RUN"
         )
     return chosen
 
 
-def _differences(cell_a: str, cell_b: str, scores: Sequence[pa.Table], measures: Sequence[Measure]) -> list[Row]:
+def _differences(pair: Pair, scores: Sequence[pa.Table], measures: Sequence[Measure]) -> list[dict[str, Any]]:
     """The differences of one pair of cells, by the same functions as within one run."""
-    named = [_renamed(rows, cell, side) for rows, cell, side in zip(scores, (cell_a, cell_b), ("a", "b"), strict=True)]
-    both = pa.concat_tables(named)
-    corpora = tuple(StudyCorpus(name) for name in sorted(pc.unique(both["corpus"]).to_pylist()))
-    plan = find_plan("lexical")  # neither searched nor named: a study's cell has one
-    study = Study(
-        name="compare",
-        corpora=corpora,
-        cells=(StudyCell("a", ("a",), plan), StudyCell("b", ("b",), plan)),
-        cutoffs=Cutoffs(),
-        headline=measures[0],
-        comparisons=tuple(Comparison(str(place), "a", "b", one) for place, one in enumerate(measures)),
-    )
-    made = statistics_of(both, JUDGEMENTS.empty(), study, run_id=_RUN).to_pylist()
-    kept = [row for row in made if row["statistic"] in ("difference", "mcnemar") and row["slice"] == "all"]
+    both = pa.concat_tables(_renamed(*given) for given in zip(scores, pair, ("a", "b"), strict=True))
+    # Not checked as a file's are: a lake may hold scores of a metric that another version had.
+    comparisons = [
+        Comparison.model_construct(name=str(place), a="a", b="b", **measure.said())
+        for place, measure in enumerate(measures)
+    ]
     return [
-        {
-            "cell_a": cell_a,
-            "cell_b": cell_b,
-            **{
-                name: row[name]
-                for name in (
-                    "corpus", *_MEASURE, "statistic", "n", "excluded_a", "excluded_b", "clusters", "value", "low", "high",
-                    "only_a", "only_b", "p", "method", "note",
-                )
-            },
-        }
-        for row in kept
-    ]  # fmt: skip
+        {"cell_a": pair[0], "cell_b": pair[1], **{name: row[name] for name in _SHOWN}}
+        for row in differences_of(both, comparisons, run_id=_RUN, seed=_SEED).to_pylist()
+        if row["slice"] == "all"
+    ]
 
 
 def _renamed(rows: pa.Table, cell: str, name: str) -> pa.Table:
@@ -208,4 +184,4 @@ where
     or before.answer is distinct from after.answer
     or before.answers is distinct from after.answers
 """
-_SCORES = "select * from scores where run_id = $run_id"
+_SCORES = "select * from scores where run_id = $1 and ($2 = '' or cell = $2)"

@@ -14,6 +14,7 @@ from memlake.transforms.lake.query.statement import fetch
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.score.scores import summary
+from memlake.transforms.text.canonical import spoken
 from memlake.transforms.text.content_tokens import content_tokens
 
 CORPUS = "demo"
@@ -156,7 +157,7 @@ def _example(snapshot: Snapshot, row: Mapping[str, Any]) -> Lost | None:
     ].to_pylist()
     turn = snapshot.read("turns", where=here & (pc.field("ordinal") == gold[0])).to_pylist()[0]
     units = snapshot.read("units", where=here & (pc.field("representation") == SUMMARY))["show_text"].to_pylist()
-    said, prefix = turn["text"], f"{turn['speaker']}: "
+    said, prefix = turn["text"], spoken(turn["speaker"])
     lines = [line.partition(prefix)[2] for text in units for line in text.split("\n") if prefix in line]
     kept = next((line for line in lines if line and said.startswith(line)), None)
     if kept is None:

@@ -1,13 +1,12 @@
 """Gate: whether the numbers that a study states still hold, for use in continuous integration."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from memlake.transforms.answer.spec import JudgeSpec
 from memlake.transforms.base.errors import GateError, UsageError
-from memlake.transforms.evaluate.runs import CELLS, Row, find_run, runs_of, same_cells
-from memlake.transforms.evaluate.study_of_run import study_of_run
+from memlake.transforms.evaluate.means import CellKey, Mean, cell_settings, mean_of, same_cells
+from memlake.transforms.evaluate.runs import find_run, runs_of, study_of_run
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.score.scores import summary
@@ -29,23 +28,23 @@ def gate_study(uri: str, at: str, name: str, *, run_id: str | None = None) -> di
             f"study={study.name!r} states no gate",
             hint="add [[gates]] with cell, metric, cutoff_kind, cutoff, value and tolerance to it",
         )
-    runs = runs_of(uri, at)
-    run = find_run(runs, run_id, study=study.name if run_id is None else None)
-    if run["study"] != study.name:
+    run = find_run(runs_of(uri, at), run_id, study=study.name if run_id is None else None)
+    if run.study != study.name:
         raise UsageError(
-            f"run={run_id!r} is of study={run['study']!r}, and the gates are of study={study.name!r}",
-            hint=f"memlake study gate {run['study']} --run {run_id}",
+            f"run={run_id!r} is of study={run.study!r}, and the gates are of study={study.name!r}",
+            hint=f"memlake study gate {run.study} --run {run_id}",
         )
-    with connect(open_lake(uri), at) as connection:
-        rows = summary(connection, run["run_id"]).to_pylist()
-        cells = connection.sql(CELLS, params={"run_id": run["run_id"]}).to_arrow_table()
-    same, ran = same_cells(study, cells), study_of_run(open_lake(uri), run["run_id"])
+    lake = open_lake(uri)
+    with connect(lake, at) as connection:
+        rows = summary(connection, run.run_id).to_pylist()
+        same = same_cells(study, cell_settings(connection, run.run_id))
+    ran = study_of_run(lake, run.run_id).study
     gates = [_checked(study, ran, gate, rows, same) for gate in study.gates]
     failed = [gate for gate in gates if not gate["passed"]]
     made: dict[str, object] = {
-        "run_id": run["run_id"],
+        "run_id": run.run_id,
         "study": study.name,
-        "read_snapshot_id": run["read_snapshot_id"],
+        "read_snapshot_id": run.read_snapshot_id,
         "passed": not failed,
         "gates": gates,
     }
@@ -54,7 +53,7 @@ def gate_study(uri: str, at: str, name: str, *, run_id: str | None = None) -> di
         raise GateError(
             f"{len(failed)} of {len(gates)} gates failed; first: cell={first['cell']!r} {first['metric']} at "
             f"{first['cutoff']}: {first['why']}",
-            hint=f"memlake study show {run['run_id']}",
+            hint=f"memlake study show {run.run_id}",
             document=made,
         )
     return made
@@ -62,32 +61,19 @@ def gate_study(uri: str, at: str, name: str, *, run_id: str | None = None) -> di
 
 def _judge(study: Study, name: str, *, like: Study) -> JudgeSpec | None:
     """A judge of a study; its model is the run's where the study names none."""
-    found = next((judge for judge in study.judges if judge.name == name), None)
-    ran = next((judge for judge in like.judges if judge.name == name), None)
+    found, ran = (next((judge for judge in of.judges if judge.name == name), None) for of in (study, like))
     return replace(found, model=ran.model) if found and ran and not found.model else found
 
 
-def _asked(study: Study, corpus: str) -> StudyCorpus | None:
-    found = next((one for one in study.corpora if one.name == corpus), None)
+def _asked(study: Study, name: str) -> StudyCorpus | None:
+    found = next((corpus for corpus in study.corpora if corpus.name == name), None)
     return replace(found, dial=None) if found else None
 
 
-def _checked(
-    study: Study, ran: Study, gate: Gate, rows: Sequence[Mapping[str, Any]], same: set[tuple[str, str]]
-) -> Row:
+def _checked(study: Study, ran: Study, gate: Gate, rows: Sequence[Mean], same: set[CellKey]) -> dict[str, object]:
     """A gate with what was measured, whether it passed, and why not."""
     corpus, at = gate.corpus or study.corpora[0].name, gate.measure
-    wanted = {
-        "corpus": corpus,
-        "cell": gate.cell,
-        "metric": at.metric,
-        "cutoff_kind": at.cutoff_kind,
-        "cutoff": at.cutoff,
-        "label_set": at.label_set,
-        "judge": at.judge,
-        "category": gate.category or None,
-    }
-    found = next((row for row in rows if all(row[key] == value for key, value in wanted.items())), None)
+    found = mean_of(rows, corpus, gate.cell, at, gate.category or None)
     measured = None if found is None else found["mean"]
     why = ""
     if (corpus, gate.cell) not in same:

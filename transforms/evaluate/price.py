@@ -36,9 +36,11 @@ def study_price(lake: Lake, base: Snapshot, study: Study, models: ModelSettings)
     """
     asked = asked_of(lake, base, study)
     rows = [
-        _representation(lake, base, study, one.corpus, name, pc.unique(one.labels["conversation_id"]), models)
-        for one in asked
-        for name in _names(study, one.corpus)
+        _representation(lake, base, study, questions, name, models)
+        for questions in asked
+        for name in dict.fromkeys(
+            name for cell in study.cells_of(questions.corpus.name) for name in cell.representations
+        )
     ]
     embedding = _embedding(lake, base, study, asked, models)
     stored = all(row["state"] == "stored" for row in rows)
@@ -49,7 +51,7 @@ def study_price(lake: Lake, base: Snapshot, study: Study, models: ModelSettings)
         "corpora": [corpus.name for corpus in study.corpora],
         "snapshot_id": base.snapshot_id,
         "cells": len(study.cells),
-        "questions": sum(one.questions.num_rows for one in asked),
+        "questions": sum(questions.questions.num_rows for questions in asked),
         "representations": rows,
         "embedding": embedding,
         "answering": answering,
@@ -58,21 +60,12 @@ def study_price(lake: Lake, base: Snapshot, study: Study, models: ModelSettings)
     }
 
 
-def _names(study: Study, corpus: StudyCorpus) -> list[str]:
-    return list(dict.fromkeys(name for cell in study.cells_of(corpus.name) for name in cell.representations))
-
-
 def _representation(
-    lake: Lake,
-    base: Snapshot,
-    study: Study,
-    corpus: StudyCorpus,
-    name: str,
-    asked: pa.Array,
-    models: ModelSettings,
+    lake: Lake, base: Snapshot, study: Study, asked: CorpusQuestions, name: str, models: ModelSettings
 ) -> dict[str, object]:
     """Whether a representation is stored, and embedded, for the conversations asked about; what it costs where it is not."""
-    lacking = _lacking(base, corpus, UNITS_PART.named(name), asked)
+    corpus, conversations = asked.corpus, pc.unique(asked.labels["conversation_id"])
+    lacking = _lacking(base, corpus, UNITS_PART.named(name), conversations)
     row: dict[str, object] = {
         "corpus": corpus.name,
         "representation": name,
@@ -82,7 +75,9 @@ def _representation(
     if not lacking:
         needs = any(cell.plan.needs and name in cell.representations for cell in study.cells_of(corpus.name))
         unembedded = (
-            _lacking(base, corpus, VECTORS_PART.named(vectors_table(name, study.embedder)), asked) if needs else 0
+            _lacking(base, corpus, VECTORS_PART.named(vectors_table(name, study.embedder)), conversations)
+            if needs
+            else 0
         )
         if not unembedded:
             return row
@@ -101,11 +96,15 @@ def _representation(
     return row | price_representation(lake, base, corpus.name, spec, models)
 
 
-def _lacking(base: Snapshot, corpus: StudyCorpus, part: str, asked: pa.Array) -> int:
+def _lacking(base: Snapshot, corpus: StudyCorpus, part: str, conversations: pa.Array) -> int:
     """How many of the conversations that are asked about lack a part."""
-    where = (pc.field("corpus") == corpus.name) & (pc.field("part") == part)
-    held = base.read("parts", columns=["conversation_id"], where=where)["conversation_id"]
-    return pc.sum(pc.invert(pc.is_in(asked, value_set=held.combine_chunks()))).as_py() or 0
+    return pc.sum(pc.invert(pc.is_in(conversations, value_set=_holding(base, corpus.name, part)))).as_py() or 0
+
+
+def _holding(base: Snapshot, corpus: str, part: str) -> pa.Array:
+    """The conversations that have a part."""
+    where = (pc.field("corpus") == corpus) & (pc.field("part") == part)
+    return base.read("parts", columns=["conversation_id"], where=where)["conversation_id"].combine_chunks()
 
 
 def _flags(models: ModelSettings) -> str:
@@ -125,7 +124,7 @@ def _embedding(
     cache, counter, prices = ReplyCache(lake.root), find_counter(), prices_of(models)
     seen: set[str] = set()
     texts = tokens = 0
-    for block in (text for one in asked for text in _texts(base, study, one)):
+    for block in (texts for questions in asked for texts in _texts(base, study, questions)):
         new = {embedding_hash(models.provider_name, model, text): text for text in block}
         new = {name: text for name, text in new.items() if name not in seen}
         seen |= new.keys()
@@ -155,12 +154,10 @@ def _texts(base: Snapshot, study: Study, asked: CorpusQuestions) -> Iterator[lis
     yield asked.questions["text"].to_pylist()
     searched = [cell for cell in study.cells_of(corpus) if cell.plan.needs]
     for name in dict.fromkeys(name for cell in searched for name in cell.representations):
-        part = VECTORS_PART.named(vectors_table(name, study.embedder))
-        where = (pc.field("corpus") == corpus) & (pc.field("part") == part)
-        embedded = base.read("parts", columns=["conversation_id"], where=where)["conversation_id"]
+        embedded = _holding(base, corpus, VECTORS_PART.named(vectors_table(name, study.embedder)))
         of_units = (pc.field("corpus") == corpus) & (pc.field("representation") == name)
         units = base.read("units", columns=["conversation_id", "key_text"], where=of_units)
-        left = units.filter(pc.invert(pc.is_in(units["conversation_id"], value_set=embedded.combine_chunks())))
+        left = units.filter(pc.invert(pc.is_in(units["conversation_id"], value_set=embedded)))
         for batch in left.to_batches(max_chunksize=_TEXTS):
             yield batch["key_text"].to_pylist()
 

@@ -129,15 +129,19 @@ def search_study(
     tokens = [UNIT_TOKENS.empty_table()]
     cut, seconds = Counter[str](), dict[tuple[str, str], float]()
     with opened(study.embedder, edge) if study.needs_vectors else nullcontext() as embedder:
-        for one in asked:
-            rows = cell_rows(study, one.corpus, run_id=run_id, read_snapshot_id=snapshot.snapshot_id, provider=provider)
+        for corpus_questions in asked:
+            rows = cell_rows(
+                study, corpus_questions.corpus, run_id=run_id, read_snapshot_id=snapshot.snapshot_id, provider=provider
+            )
             stager.write(TABLES["cells"], rows)
-            for searched in search_corpus(snapshot, study, one.corpus, run_id, one.questions, embedder, edge):
+            for searched in search_corpus(
+                snapshot, study, corpus_questions.corpus, run_id, corpus_questions.questions, embedder, edge
+            ):
                 tokens.append(searched.unit_tokens)
                 stager.write(TABLES["retrievals"], searched.found.retrievals)
                 stager.write(TABLES["contexts"], searched.found.contexts)
                 cut[searched.cell] += searched.found.rerank_cut
-                key = (one.corpus.name, searched.cell)
+                key = (corpus_questions.corpus.name, searched.cell)
                 seconds[key] = seconds.get(key, 0.0) + searched.seconds
     cut = Counter({cell: pairs for cell, pairs in cut.items() if pairs})
     return Brought(tuple(asked), tuple(stager.close()[0]), pa.concat_tables(tokens), cut, seconds)
@@ -147,18 +151,19 @@ def answer_study(lake: Lake, study: Study, brought: Brought, edge: EdgeSettings 
     """Let every cell's reader answer, and every judge give its verdict, a block of contexts at a time."""
     stager = Stager(lake.root)
     asked, failed = Counter[str](), Counter[str]()
-    for one in brought.asked:
-        language = one.corpus.language
-        for cell in study.cells_of(one.corpus.name):
+    for corpus_questions in brought.asked:
+        corpus, questions, labels = corpus_questions.corpus, corpus_questions.questions, corpus_questions.labels
+        for cell in study.cells_of(corpus.name):
             reader = study.reader_of(cell)
             if reader is None:
                 continue
             with model_of(edge, cell) as model:
-                for contexts in _contexts(lake, study, brought.files, one.corpus, cell):
-                    answers = _run(answer_contexts(reader, contexts, one.questions, model, language=language), model)
+                for contexts in _contexts(lake, study, brought.files, corpus, cell):
+                    answering = answer_contexts(reader, contexts, questions, model, language=corpus.language)
+                    answers = _run(answering, model)
                     made = {"answers": [answers], "judgements": []}
-                    for judge in study.judges_of(one.corpus.name):
-                        verdicts = judge_answers(judge, answers, one.labels, model, language=language)
+                    for judge in study.judges_of(corpus.name):
+                        verdicts = judge_answers(judge, answers, labels, model, language=corpus.language)
                         made["judgements"].append(_run(verdicts, model))
                     for name, tables in made.items():
                         for table in tables:
@@ -222,7 +227,7 @@ def _contexts(
     held: list[pa.RecordBatch] = []
     for batch in rows.to_batches():
         held.append(batch)
-        if sum(one.num_rows for one in held) >= _BLOCK:
+        if sum(part.num_rows for part in held) >= _BLOCK:
             yield pa.Table.from_batches(held)
             held = []
     if held:

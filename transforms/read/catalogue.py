@@ -3,11 +3,12 @@
 import codecs
 from collections.abc import Iterator, Sequence
 
-from memlake.transforms.base.conversation import Conversation, DeadLetter, Reader, ReadOptions, Source
+from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Source
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.base.opening import open_uri
 from memlake.transforms.base.sources import SHARD_BYTES, plan_shards
 from memlake.transforms.read.common.other_kinds import not_lines, other_kind
+from memlake.transforms.read.common.reader import Reader
 from memlake.transforms.read.formats import longmemeval, memsim, openai_chat
 from memlake.transforms.read.formats.beam_chats import chats as beam_chats
 from memlake.transforms.read.formats.locomo import conversations as locomo
@@ -39,7 +40,7 @@ def detect(head: bytes, uri: str = "") -> Reader | DeadLetter:
     """Find the format by the structure of a file's first bytes, never by its name; a dead letter where not one fits."""
     if not head.strip():
         return DeadLetter("empty_file", "the file is empty", uri, None, "file", "skipped")
-    found = [reader for reader in _READERS if reader.sniff(head)]
+    found = [reader for reader in _READERS if reader.knows(head)]
     if len(found) > 1:
         names = " and ".join(reader.name for reader in found)
         says = f"it holds {names}: split it into one file each, or read one of them with --format {found[0].name}"

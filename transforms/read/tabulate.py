@@ -23,9 +23,8 @@ from memlake.schemas.turns import TURNS
 from memlake.transforms.base.conversation import Conversation, Question
 from memlake.transforms.lake.storage.parts import QUESTIONS_PART, TURNS_PART
 from memlake.transforms.read.common.column_hash import column_hash
+from memlake.transforms.text.canonical import PREFIX_CHARS
 from memlake.transforms.text.content_tokens import content_tokens_of
-
-_PREFIX_CHARS = len(": ")
 
 
 def tabulate(
@@ -81,7 +80,7 @@ def _turns(corpus: str, held: list[Conversation]) -> tuple[pa.Table, np.ndarray[
     session = pa.array(ordinal_in + np.repeat(session_bases, counts))
     sessions = [sitting for conversation in held for sitting in conversation.sessions]
     speaker, text = _flat(held, "speaker"), _flat(held, "text")
-    length = (pc.utf8_length(speaker).to_numpy() + pc.utf8_length(text).to_numpy()).astype(np.int64) + _PREFIX_CHARS + 1
+    length = (pc.utf8_length(speaker).to_numpy() + pc.utf8_length(text).to_numpy()).astype(np.int64) + PREFIX_CHARS + 1
     length[starts + counts - 1] -= 1
     end = np.cumsum(length)
     base = np.append(0, end)[starts]

@@ -3,8 +3,8 @@
 from importlib import resources
 from pathlib import Path
 
-from memlake.transforms.base.errors import NotFoundError
-from memlake.transforms.study.parse import read_study
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.study.parse import parse_study
 from memlake.transforms.study.study import Study
 
 
@@ -13,8 +13,25 @@ def find_study(name: str) -> Study:
 
     Raises:
         NotFoundError: there is none; says which there are.
+        UsageError: it is no TOML, or not a study.
     """
-    return read_study(study_path(name))
+    return parse_study(study_text(name), source=str(study_path(name)))
+
+
+def study_text(name: str) -> str:
+    """The text of a study's file.
+
+    Raises:
+        NotFoundError: there is none.
+        UsageError: it is no UTF-8 text.
+    """
+    path = study_path(name)
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise NotFoundError(f"study={str(path)!r} cannot be read: {error.strerror}", hint="memlake study ls") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"study={str(path)!r} is not UTF-8 text: {error}", hint="save it as UTF-8") from error
 
 
 def study_path(name: str) -> Path:
@@ -25,12 +42,11 @@ def study_path(name: str) -> Path:
     """
     if name.endswith(".toml") or "/" in name:
         return Path(name)
-    path = Path(str(resources.files("memlake").joinpath("flows", "studies", f"{name}.toml")))
-    if not path.is_file():
+    if name not in study_names():
         raise NotFoundError(
             f"study={name!r} is unknown; there are: {', '.join(study_names())}", hint="memlake study ls, or a path"
         )
-    return path
+    return Path(str(resources.files("memlake").joinpath("flows", "studies", f"{name}.toml")))
 
 
 def study_names() -> list[str]:

@@ -1,14 +1,23 @@
 """A study: which cells are compared on which questions of which corpora, as data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, Self
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+from pydantic_core import PydanticCustomError
+
+from memlake.schemas.metrics import METRICS
 from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.retrieve.plan import Plan
 from memlake.transforms.retrieve.steps.search import CutoffKind, Cutoffs
+from memlake.transforms.study import fields as f
 from memlake.transforms.text.content_tokens import Language
+
+JUDGE_HINT = "judge = NAME of [judges.NAME]"
+MeasuredAt = Literal["tokens", "k", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,73 +68,123 @@ class Measure:
     label_set: str = "official"
     judge: str = ""
 
+    def said(self) -> dict[str, Any]:
+        """The measure as a study's file says it: no judge where none judges."""
+        return {key: value for key, value in asdict(self).items() if value != ""}
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+
+class Section(BaseModel):
+    """A section of a study's file: no key but its own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MeasureSection(Section):
+    """One number of a cell: a metric at a cutoff, under one label set, by one judge."""
+
+    metric: f.MetricName
+    cutoff_kind: MeasuredAt
+    cutoff: f.CountOrNone
+    label_set: f.Text = "official"
+    judge: f.Text = ""
+
+    @property
+    def measure(self) -> Measure:
+        """The number."""
+        return Measure(self.metric, self.cutoff_kind, self.cutoff, self.label_set, self.judge)
+
+
+class _Whole(MeasureSection):
+    @model_validator(mode="after")
+    def _has_its_judge(self) -> Self:
+        if said := judge_fault(self.measure):
+            raise refused(said, JUDGE_HINT)
+        return self
+
+
+class HeadlineSection(_Whole):
+    """The number that a report shows first, and that comparisons are of unless they name another."""
+
+    judge: f.OfJudges = ""
+
+
+class Comparison(MeasureSection):
     """Two cells whose difference, a - b, the study asks for; all of them together are its declared family.
 
-    Attributes:
-        name: what alone differs, or what the pair is for.
-        corpus: on which corpus; '' for each on which both cells run.
-        categories: only questions of these; empty for all that are asked.
-        against: another comparison, whose difference this one's is set against; '' for none.
-        defect: what of the published study this pair reproduces or removes; '' for neither.
-        published: the difference as published, in the measure's own unit; None where there is none.
+    What it does not say of its measure is the headline's.
     """
 
-    name: str
-    a: str
-    b: str
-    measure: Measure
-    corpus: str = ""
-    categories: tuple[str, ...] = ()
-    against: str = ""
-    defect: str = ""
-    published: float | None = None
-    source: str = ""
+    model_config = ConfigDict(json_schema_extra={"required": ["name", "a", "b"]})
+
+    name: f.Text = Field(description="What alone differs, or what the pair is for.")
+    a: f.OfCells
+    b: f.OfCells
+    judge: f.OfJudges = ""
+    corpus: f.OfCorpora = Field("", description="Without it each on which both cells run.")
+    categories: f.Texts = Field((), description="Only questions of these; without it all that are asked.")
+    against: f.OfComparisons = Field("", description="Another comparison, whose difference this one's is set against.")
+    defect: f.Text = Field("", description="What of the published study the pair reproduces or removes.")
+    published: f.Number | None = Field(None, description="The difference as published, in the measure's own unit.")
+    source: f.Text = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_the_headline(cls, said: object, info: ValidationInfo) -> object:
+        return {**info.context["headline"], **said} if isinstance(said, dict) and info.context else said
+
+    @model_validator(mode="after")
+    def _has_two_cells(self) -> Self:
+        if self.a == self.b:
+            raise refused("it is of a cell with itself: two cells are allowed")
+        return self
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedNumber:
-    """A number from elsewhere that may stand beside ours; `source` says whose, `note` what differs.
-
-    Attributes:
-        n: of how many questions, those that its author could not score among them.
-        corpus: '' for the study's only one.
-    """
-
-    cell: str
-    measure: Measure
-    value: float
-    source: str
-    n: int
-    corpus: str = ""
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """A number that a study's run must keep: within `tolerance` of `value`.
-
-    Attributes:
-        corpus: '' for the study's only one.
-        category: only questions of it; '' for all.
-    """
-
-    cell: str
-    measure: Measure
-    value: float
-    tolerance: float
-    corpus: str = ""
-    category: str = ""
-
-
-@dataclass(frozen=True, slots=True)
+@pydantic_dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Repeats:
     """Cells that differ by the repetition of one step alone, so that their spread is that step's own variance."""
 
     of: Literal["extraction"]
-    cells: tuple[str, ...]
+    cells: f.SomeCells
+
+
+class _Stated(_Whole):
+    cell: f.OfCells
+    value: f.Number
+    corpus: f.OfCorpora = Field("", description="Without it the study's only one.")
+
+    @model_validator(mode="after")
+    def _has_its_corpus(self, info: ValidationInfo) -> Self:
+        if not self.corpus and len(f.declared(info, "corpora")) > 1:
+            raise refused("it names no corpus, and there are several", "corpus = NAME")
+        return self
+
+
+class PublishedNumber(_Stated):
+    """A number from elsewhere that may stand beside ours."""
+
+    source: f.Text = Field(description="Whose it is.")
+    n: f.Count = Field(description="Of how many questions, those that its author could not score among them.")
+    note: f.Text = Field("", description="What differs.")
+
+
+class Gate(_Stated):
+    """A number that a run of the study must keep: within `tolerance` of `value`."""
+
+    tolerance: f.Tolerance
+    category: f.Text = Field("", description="Only questions of it; without it all.")
+
+
+def judge_fault(measure: Measure) -> str:
+    """What is wrong with a measure's judge, '' for nothing: a verdict has one, other metrics have none."""
+    if (METRICS[measure.metric].of == "verdict") == bool(measure.judge):
+        return ""
+    needs = "has no judge" if measure.judge else "needs a judge"
+    return f"judge={measure.judge!r}: metric={measure.metric!r} {needs}"
+
+
+def refused(words: str, hint: str = f.HINT) -> PydanticCustomError:
+    """What a validator raises of a whole section."""
+    return PydanticCustomError("section", "{words}", {"words": words, "hint": hint})
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +252,8 @@ class Study:
 
     def texts_of(self, cell: StudyCell) -> frozenset[tuple[CutoffKind, int]]:
         """At which cutoffs a context's text is kept: where a reader is asked, and at the headline."""
-        shown = {("tokens", self.headline.cutoff)} if self.headline.cutoff_kind == "tokens" else set()
-        if self.headline.cutoff_kind == "k":
-            shown = {("k", self.headline.cutoff)}
-        return frozenset({*self.answered(cell).pairs(), *shown})  # type: ignore[arg-type]
+        at = (self.headline.cutoff_kind, self.headline.cutoff)
+        return frozenset({*self.answered(cell).pairs(), *([at] if at[0] != "none" else [])})  # type: ignore[arg-type]
 
     def reader_of(self, cell: StudyCell) -> ReaderSpec | None:
         """The reader that the cell names."""
@@ -226,25 +283,21 @@ class Study:
         Raises:
             UsageError: the names are neither.
         """
-        own = {corpus.name: corpus for corpus in self.corpora}
-        if set(names) <= own.keys():
-            chosen = tuple(corpus for corpus in self.corpora if corpus.name in names)
-        elif len(own) == 1 == len(names):
-            chosen = (replace(self.corpora[0], name=names[0]),)
-        else:
-            raise UsageError(
-                f"corpus={', '.join(names)} is not of study={self.name!r}, which asks about {', '.join(own)}",
-                hint=f"--corpus {self.corpora[0].name}",
+        own = [corpus.name for corpus in self.corpora]
+        if set(names) <= set(own):
+            cells = tuple(
+                replace(cell, corpora=tuple(name for name in cell.corpora if name in names))
+                for cell in self.cells
+                if not cell.corpora or set(names) & set(cell.corpora)
             )
-        here = {corpus.name for corpus in chosen}
-        cells = tuple(
-            replace(cell, corpora=tuple(name for name in cell.corpora if name in here))
-            for cell in self.cells
-            if not cell.corpora or here & set(cell.corpora) or not here & own.keys()
+            return replace(self, corpora=tuple(c for c in self.corpora if c.name in names), cells=cells)
+        if len(own) == 1 == len(names):
+            cells = tuple(replace(cell, corpora=()) for cell in self.cells)
+            return replace(self, corpora=(replace(self.corpora[0], name=names[0]),), cells=cells)
+        raise UsageError(
+            f"corpus={', '.join(names)} is not of study={self.name!r}, which asks about {', '.join(own)}",
+            hint=f"--corpus {own[0]}",
         )
-        if not here & own.keys():
-            cells = tuple(replace(cell, corpora=()) for cell in cells)
-        return replace(self, corpora=chosen, cells=cells)
 
     def with_reranker(self, model: str) -> "Study":
         """The study with another reranker in every plan that reranks; 'none' takes the step out."""

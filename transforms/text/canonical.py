@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from memlake.transforms.base.arrays import Ints
 
-_PREFIX_MARKS = 2  # ': ' between a speaker and what they say
+_SAYS = ": "  # between a speaker and what they say
+PREFIX_CHARS = len(_SAYS)  # of a turn's prefix, beside the speaker's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class Transcript:
             texts += [lead + text[a:b] for lead, a, b in zip(leads[of], starts[of], ends[of], strict=True)]
         return texts
 
+    def session_of(self, at: Ints) -> Ints:
+        """The session in which each of these code points of the line lies."""
+        return np.searchsorted(self.session_end, at, side="right")
+
     def headers_of(self, session: Ints) -> list[str]:
         """The date header of each of these sessions."""
         return [self.headers[number] for number in session.tolist()]
@@ -67,6 +72,11 @@ class Transcript:
 def ints(column: pa.Array | pa.ChunkedArray) -> Ints:
     """A column of integers without nulls as int64."""
     return np.asarray(column.to_numpy(), np.int64)
+
+
+def spoken(speaker: str, text: str = "") -> str:
+    """A text behind its speaker, as turns stand on the line; without a text the prefix alone."""
+    return f"{speaker}{_SAYS}{text}"
 
 
 def header(label: str | None) -> str:
@@ -91,7 +101,7 @@ def transcript_of(turns: pa.Table) -> Transcript:
     speaker, text = (turns[name].combine_chunks() for name in ("speaker", "text"))
     begins = ints(turns["ordinal"]) == 0
     ends = np.append(begins[1:], True)[: len(begins)]
-    prefix = ints(pc.utf8_length(speaker)) + _PREFIX_MARKS
+    prefix = ints(pc.utf8_length(speaker)) + PREFIX_CHARS
     length = ints(pc.utf8_length(text))
     end = np.cumsum(prefix + length + ~ends)
     start = np.append(0, end)[: len(end)]
@@ -113,5 +123,5 @@ def transcript_of(turns: pa.Table) -> Transcript:
         session_start=start[first_turn],
         session_end=np.append(start[first_turn[1:]], end[-1:]),
         headers=[header(label) for label in labels],
-        lines=pc.binary_join_element_wise(speaker, ": ", text, pc.if_else(pa.array(ends), "", "\n"), ""),
+        lines=pc.binary_join_element_wise(speaker, _SAYS, text, pc.if_else(pa.array(ends), "", "\n"), ""),
     )

@@ -82,18 +82,6 @@ def text_fault(text: object) -> str | None:
     return "null_text" if text is None else "malformed_record"
 
 
-def text_letter(text: object, what: str, uri: str, position: int | None, scope: str = "turn") -> DeadLetter | None:
-    """The dead letter of a text that cannot be stored; None when it can. A wrong type loses content, so it is dropped."""
-    reason = text_fault(text)
-    if reason is None:
-        return None
-    if reason == "malformed_record":
-        error = f"text of {what} is {type(text).__name__}, a string is expected"
-        return DeadLetter(reason, error, uri, position, scope)
-    error = f"text of {what} is {'null or absent' if reason == 'null_text' else 'empty or blank'}"
-    return DeadLetter(reason, error, uri, position, scope, outcome="skipped")
-
-
 def content_elsewhere(record: dict[str, Any], keys: Collection[str]) -> str | None:
     """The first of these keys that holds something: a record without its own text, and content where none is looked for.
 
@@ -118,3 +106,8 @@ def as_answer(value: object) -> str | None:
     if isinstance(value, list):
         return ", ".join(item if isinstance(item, str) else json.dumps(item, ensure_ascii=False) for item in value)
     return json.dumps(value, ensure_ascii=False)
+
+
+def listed(value: Any) -> list[Any]:
+    """A list as it is, null as no item, and anything else as the one item."""
+    return value if isinstance(value, list) else [] if value is None else [value]

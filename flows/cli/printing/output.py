@@ -87,12 +87,12 @@ def close_quietly() -> None:
 
 
 def fail(code: str, message: str, hint: str) -> None:
-    """Print an error: a document under --json, else one line of error and one of advice."""
-    message = " ".join(message.split())
+    """Print an error: a document under --json, else one line of error, one for each item of a list in it, one of advice."""
+    message = "\n- ".join(" ".join(item.split()) for item in message.split("\n- "))
     if document({"error": {"code": code, "message": message, "hint": hint}}):
         return
     with contextlib.suppress(BrokenPipeError):
-        print(_red("error: ") + printable(message), file=sys.stderr)
+        print(_red("error: ") + "\n".join(map(printable, message.split("\n"))), file=sys.stderr)
         if hint:
             print("hint:  " + printable(" ".join(hint.split())), file=sys.stderr)
 

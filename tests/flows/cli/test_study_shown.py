@@ -59,3 +59,17 @@ def test_every_mean_is_printed_with_its_n_and_what_it_leaves_out(memlake: Memlak
     for row in document["means"]:
         assert row["n"] + row["excluded"] == 4
         assert sum(row["reasons"].values()) == row["excluded"]
+
+
+def test_all_faults_of_a_study_are_printed_a_line_each_before_the_advice(memlake: Memlake, tmp_path: Path):
+    wrong = STUDY.replace("[100]", "[0]").replace("lexical", "lexcial").replace('"turns"\nrep', '"tu\\u001brns"\nrep')
+    (tmp_path / "mine.toml").write_text(wrong)
+    done = memlake("study", "plan", "mine.toml")
+    assert done.returncode == 2
+    head, *faults, hint = done.stderr.splitlines()
+    assert head == "error: study='mine.toml' has 3 faults:"
+    assert [fault.split(":")[0] for fault in faults] == ["- line 5", "- line 7", "- line 9"]
+    assert "\x1b" not in done.stderr
+    assert hint.startswith("hint:  mend the file")
+    error = json.loads(memlake("study", "plan", "mine.toml", "--json").stdout)["error"]
+    assert error["message"].splitlines()[1].startswith("- line 5: cutoffs: tokens=[0]")

@@ -6,8 +6,8 @@ from probe_shapes import kept_sentences
 from memlake.transforms.probes.conversation import FILLER, conversation_of
 from memlake.transforms.probes.plan import plan_of
 from memlake.transforms.probes.template import DOMAINS, fillers, pools
-from memlake.transforms.represent.by_rule.sentences import sentence_spans
 from memlake.transforms.text.content_tokens import content_tokens_of
+from memlake.transforms.text.sentences import sentence_spans
 
 
 @pytest.mark.parametrize("domain", range(len(DOMAINS)), ids=DOMAINS)

@@ -4,7 +4,7 @@ import pytest
 
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.read.formats.locomo.answers import TURN_ID, corrected_answer
-from memlake.transforms.read.formats.locomo.questions import evidence_of
+from memlake.transforms.read.formats.locomo.questions import gold_of
 
 
 def talk(**changes: object) -> dict[str, object]:
@@ -64,7 +64,7 @@ def test_answers_are_text_and_adversarial_ones_are_attributes(read, write):
 
 def test_evidence_is_repaired_by_rule_and_never_guessed():
     turns = {"D8:6", "D9:17", "D30:5"}
-    assert evidence_of(["D8:6; D9:17", "D", "D:11:26", "D30:05", "D10:19", "D8:6"], turns) == [
+    assert gold_of(["D8:6; D9:17", "D", "D:11:26", "D30:05", "D10:19", "D8:6"], turns) == [
         ("D8:6; D9:17", "D8:6", "normalised"),
         ("D8:6; D9:17", "D9:17", "normalised"),
         ("D", None, "malformed"),

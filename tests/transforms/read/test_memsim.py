@@ -2,6 +2,7 @@ import json
 from collections import Counter
 
 from memlake.transforms.read.catalogue import FORMATS, detect
+from memlake.transforms.read.common.dated_messages import places_of
 
 
 def trajectory(**changes: object) -> dict[str, object]:
@@ -132,3 +133,7 @@ def test_the_given_trajectories_have_their_known_counts(shared_data, read):
     assert Counter(len(question.evidence) for question in questions) == {1: 20, 2: 128, 3: 12, 4: 110, 8: 30}
     assert {status for question in questions for *_, status in question.evidence} == {"valid"}
     assert all(question.options[question.attributes["right_option"]] == question.answer for question in questions)
+
+
+def test_a_place_that_is_no_name_is_left_out():
+    assert places_of([{"place": ["x"]}, {"place": {}}, {"place": "北城"}, "x"]) == {"place": "北城"}

@@ -17,7 +17,7 @@ from memlake.schemas.provenance import PROVENANCE
 from memlake.schemas.units import UNITS
 from memlake.transforms.base.conversation import Conversation, ReadOptions, Source
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.read.formats.locomo.conversations import LoCoMo
+from memlake.transforms.read.formats.locomo.conversations import READER
 from memlake.transforms.read.tabulate import tabulate
 from memlake.transforms.represent.by_rule.chunks import chunk_spans
 from memlake.transforms.represent.catalogue import represent, spec_of
@@ -213,7 +213,7 @@ def test_locomo_is_chunked_without_a_gap(
     canonical: Callable[[pa.Table], dict[str, str]],
     check_slices: Callable[[pa.Table, pa.Table], None],
 ) -> None:
-    read = LoCoMo().read(Source(str(shared_data / "locomo" / "locomo10.json")), ReadOptions())
+    read = READER.read(Source(str(shared_data / "locomo" / "locomo10.json")), ReadOptions())
     turns = tabulate("locomo", [one for one in read if isinstance(one, Conversation)], 1)["turns"]
     units = represent(spec_of("chunks"), turns).units
     check_slices(turns, units)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memlake.transforms.base.conversation import Conversation, ReadOptions, Source
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.read.formats.locomo.conversations import LoCoMo
+from memlake.transforms.read.formats.locomo.conversations import READER
 from memlake.transforms.read.tabulate import tabulate
 from memlake.transforms.represent.as_published.chunks_published import windows
 from memlake.transforms.represent.catalogue import represent, spec_of
@@ -281,7 +281,7 @@ def test_settings_that_make_no_chunks_are_refused(wrong: str) -> None:
 
 
 def test_locomo_has_the_chunks_of_the_published_rule(shared_data: Path) -> None:
-    read = LoCoMo().read(Source(str(shared_data / "locomo" / "locomo10.json")), ReadOptions())
+    read = READER.read(Source(str(shared_data / "locomo" / "locomo10.json")), ReadOptions())
     turns = tabulate("locomo", [one for one in read if isinstance(one, Conversation)], 1)["turns"]
     expected: dict[str, list[str]] = {}
     rows: dict[str, list[dict[str, Any]]] = {}

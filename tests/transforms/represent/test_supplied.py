@@ -11,7 +11,7 @@ from memlake.schemas.units import UNITS
 from memlake.transforms.base.conversation import Conversation, ReadOptions, Source, SuppliedUnit
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.lake.storage.parts import derived_part_hash
-from memlake.transforms.read.formats.locomo.conversations import LoCoMo
+from memlake.transforms.read.formats.locomo.conversations import READER
 from memlake.transforms.read.tabulate import tabulate
 from memlake.transforms.represent.supplied import supplied_parts, supplied_spec, supplied_units
 
@@ -116,7 +116,7 @@ def test_units_made_from_turns_are_known_by_turns_and_settings() -> None:
 
 
 def test_locomo_brings_its_observations_with_their_turns(shared_data: Path) -> None:
-    read = LoCoMo().read(Source(str(shared_data / "locomo" / "locomo10.json")), ReadOptions())
+    read = READER.read(Source(str(shared_data / "locomo" / "locomo10.json")), ReadOptions())
     conversations = [one for one in read if isinstance(one, Conversation)]
     made = supplied_units("locomo", conversations, tabulate("locomo", conversations, 1)["turns"])
     assert made["observations"].units.num_rows == 2_541

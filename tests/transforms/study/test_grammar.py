@@ -128,7 +128,10 @@ def test_comparisons_are_of_the_headline_unless_they_say_otherwise():
 
 def test_a_gate_is_a_number_with_a_tolerance():
     (gate,) = parse_study(WHOLE, source="s").gates
-    assert gate == Gate("one", Measure("mrr", "tokens", 100), 0.5, 0.1, corpus="a")
+    assert gate == Gate(
+        cell="one", metric="mrr", cutoff_kind="tokens", cutoff=100, value=0.5, tolerance=0.1, corpus="a"
+    )
+    assert gate.measure == Measure("mrr", "tokens", 100)
 
 
 def test_a_run_s_model_is_that_of_readers_and_judges_that_name_none():
@@ -165,11 +168,15 @@ def test_another_corpus_stands_in_for_the_only_one_and_some_for_all():
         ('kind = "extractive"', 'kind = "guess"', "readers.plain: kind='guess': extractive, model are allowed"),
         ('kind = "match"', 'kind = "kind"', "judges.match: kind='kind': match, exact"),
         ('kind = "extractive"', 'kind = "extractive"\nprompt = "answer"', "key='prompt' is unknown"),
-        ('reader = "plain"', 'reader = "nobody"', "cell='one' reader='nobody' does not exist: there are plain, asked"),
-        ('corpora = ["b"]\ncutoffs', 'corpora = ["c"]\ncutoffs', "cell='two' corpora='c' does not exist"),
+        (
+            'reader = "plain"',
+            'reader = "nobody"',
+            "line 35: cell='one': reader='nobody' does not exist: there are plain, asked",
+        ),
+        ('corpora = ["b"]\ncutoffs', 'corpora = ["c"]\ncutoffs', "cell='two': corpora='c' does not exist"),
         ("[answers]\ntokens = [200]\n", "", "cell='one' has a reader and no cutoff at which it is asked"),
-        ('a = "one"\nb = "three"', 'a = "one"\nb = "one"', "comparison='first' is of a cell with itself"),
-        ('a = "one"\nb = "three"', 'a = "one"\nb = "five"', "comparison='first' cell='five' does not exist"),
+        ('a = "one"\nb = "three"', 'a = "one"\nb = "one"', "comparison='first': it is of a cell with itself"),
+        ('a = "one"\nb = "three"', 'a = "one"\nb = "five"', "line 56: comparison='first': b='five' does not exist"),
         ('metric = "mrr"', 'metric = "nrr"', "metric='nrr' does not exist; nearest: mrr"),
         ('metric = "mrr"', 'metric = "judge_accuracy"', "judge='': metric='judge_accuracy' needs a judge"),
         ('metric = "mrr"', 'metric = "bleu"', "bleu at 100 tokens: cell='one' has it at 200 tokens"),
@@ -183,10 +190,10 @@ def test_another_corpus_stands_in_for_the_only_one_and_some_for_all():
         (
             'metric = "token_f1"',
             'metric = "judge_accuracy"\njudge = "me"',
-            "comparison='second' judge='me' does not exist",
+            "line 64: comparison='second': judge='me' does not exist",
         ),
         ("tolerance = 0.1", "tolerance = -0.1", "tolerance=-0.1: a number, 0 or more, is allowed"),
-        ('cell = "one"\ncorpus = "a"', 'cell = "one"', "gate of cell='one' names no corpus, and there are several"),
+        ('cell = "one"\ncorpus = "a"', 'cell = "one"', "gates 1: it names no corpus, and there are several"),
         ('name = "second"', 'name = "first"', "comparison='first' comes twice"),
         ("question_date = false", "question_date = 0", "question_date=0: true or false is allowed"),
     ],

@@ -7,7 +7,8 @@ from memlake.schemas import CELLS
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.retrieve.steps.search import Cutoffs
 from memlake.transforms.study.cells import cell_rows
-from memlake.transforms.study.parse import parse_study, read_study
+from memlake.transforms.study.library import find_study
+from memlake.transforms.study.parse import parse_study
 from memlake.transforms.study.study import Measure, StudyCorpus
 
 SMALL = """
@@ -33,7 +34,7 @@ def test_a_small_study_takes_the_defaults():
 
 
 def test_the_locomo_study_lists_six_representations_under_one_plan():
-    study = read_study(Path(__file__).parents[3] / "flows/studies/locomo-retrieval.toml")
+    study = find_study(str(Path(__file__).parents[3] / "flows/studies/locomo-retrieval.toml"))
     assert [cell.name for cell in study.cells] == [
         "chunks", "turns", "sentences", "sessions", "observations", "session_summaries",
     ]  # fmt: skip
@@ -63,16 +64,24 @@ def test_rows_of_cells_hold_every_setting_and_equal_settings_hash_alike():
         (
             'corpus = "team"',
             'corpus = "team"\nbudget = 3',
-            "key='budget' is unknown: allowed are plans, cutoffs, readers",
+            "line 4: key='budget' is unknown: nearest is judges; allowed are name, corpus, label_sets",
         ),
         ("[500, 1000]", "[1000, 500]", r"cutoffs: tokens=\[1000, 500\]: an ascending list of whole numbers"),
         ("[500, 1000]", '["500"]', "an ascending list of whole numbers, 1 or more, each once, is allowed"),
         ("[500, 1000]", "[]", "it has no cutoffs"),
-        ("tokens =", "token =", "s.toml' cutoffs: key='token' is unknown: allowed are tokens, k"),
-        ('["chunks"]', "[]", r"cell='chunks' has representations=\[\]"),
-        ('["chunks"]', '"chunks"', "cells 1: representations='chunks': a list of texts is allowed"),
-        ('["chunks"]', '["chunks", "chunks"]', "one or more, each once, are allowed"),
-        ('plan = "lexical"', 'plan = "lexical"\nk = 3', "cells 1: key='k' is unknown"),
+        (
+            "tokens =",
+            "token =",
+            "s.toml' line 5: cutoffs: key='token' is unknown: nearest is tokens; allowed are tokens, k",
+        ),
+        ('["chunks"]', "[]", r"cell='chunks': representations=\[\]: a list of texts, one or more"),
+        ('["chunks"]', '"chunks"', "cell='chunks': representations='chunks': a list of texts, one or more"),
+        ('["chunks"]', '["chunks", "chunks"]', "a list of texts, one or more, each once, is allowed"),
+        (
+            'plan = "lexical"',
+            'plan = "lexical"\nk = 3',
+            "line 10: cell='chunks': key='k' is unknown: allowed are name, representations, plan",
+        ),
         ('corpus = "team"', 'corpus = "team"\ndepth = 0', "depth=0: a whole number, 1 or more, is allowed"),
         ('corpus = "team"', 'corpus = "team"\nlanguage = "dutch"', "language='dutch': english, other are allowed"),
         ("[cutoffs]", "[plans.p]\nsteps = 3\n[cutoffs]", "plans.p: steps=3: a list of tables is allowed"),
@@ -100,10 +109,10 @@ def test_two_cells_of_one_name_are_refused():
 
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path):
     with pytest.raises(NotFoundError, match="cannot be read: No such file"):
-        read_study(tmp_path / "none.toml")
+        find_study(str(tmp_path / "none.toml"))
     (tmp_path / "bad.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="is not UTF-8"):
-        read_study(tmp_path / "bad.toml")
+        find_study(str(tmp_path / "bad.toml"))
 
 
 PUBLISHED = """

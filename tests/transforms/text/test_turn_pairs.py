@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlake.transforms.base.conversation import Conversation, ReadOptions, Source
-from memlake.transforms.read.formats.locomo.conversations import LoCoMo
+from memlake.transforms.read.formats.locomo.conversations import READER
 from memlake.transforms.read.tabulate import tabulate
 from memlake.transforms.text.turn_pairs import Pairs, fold_turns
 
@@ -97,7 +97,7 @@ def test_one_who_talks_alone_has_turns_of_one_side_and_no_messages_make_no_turns
 def locomo(shared_data: Path) -> tuple[pa.Table, str]:
     """The turns, and the names of each first speaker of the source, in an order in which the first that speaks is right."""
     path = shared_data / "locomo" / "locomo10.json"
-    read = LoCoMo().read(Source(str(path)), ReadOptions())
+    read = READER.read(Source(str(path)), ReadOptions())
     turns = tabulate("locomo", [one for one in read if isinstance(one, Conversation)], 1)["turns"]
     sides = [tuple(one["conversation"][f"speaker_{side}"] for side in "ab") for one in json.loads(path.read_text())]
     names = list(dict.fromkeys(a for a, _ in sides))

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from memlake.transforms.base.conversation import Conversation, DeadLetter, Session
+from memlake.transforms.base.conversation import Conversation, DeadLetter, Question, Session
 from memlake.transforms.text.dates import iso_minutes
 
 KINDS = frozenset({"message", "tool_call", "tool_result", "system"})
@@ -108,6 +108,13 @@ def unique_ids(ids: list[str]) -> list[str]:
         seen.add(chosen)
         unique.append(chosen)
     return unique
+
+
+def qualify(questions: list[Question], names: list[str], conversation_id: str) -> None:
+    """Name each question CONVERSATION_ID:NAME; the part after the last ':' is its id in the conversation, so none clash."""
+    unique = unique_ids([name.replace(":", "%3A") for name in names])
+    for question, name in zip(questions, unique, strict=True):
+        question.question_id = f"{conversation_id}:{name}"
 
 
 def _turn_ids(given: list[str | None]) -> list[str]:

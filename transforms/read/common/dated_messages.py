@@ -3,9 +3,8 @@
 import re
 from typing import Any
 
-from memlake.transforms.base.conversation import DeadLetter, Session
+from memlake.transforms.base.conversation import Session
 from memlake.transforms.read.common.arrange import Columns
-from memlake.transforms.text.clean import as_answer
 from memlake.transforms.text.dates import iso_minutes, label_of, parse_time
 
 _DAY = 24 * 60 * 60 * 1_000_000
@@ -35,16 +34,8 @@ def day_of(time: object) -> Session | None:
     return Session(iso_minutes(midnight, False)[:10], _CLOCK.split(label)[0], midnight, moment[1])
 
 
-def time_letter(time: object, what: str, uri: str, position: int | None, scope: str = "turn") -> DeadLetter | None:
-    """The kept dead letter of a time that is given and cannot be read."""
-    if time is None or parse_time(time) is not None:
-        return None
-    error = f"time={as_answer(time)!r:.60} of {what} is no date that can be read"
-    return DeadLetter("broken_date", error, uri, position, scope, "kept")
-
-
 def places_of(messages: list[Any]) -> dict[str, object]:
     """The attribute that keeps where messages were said: `place`, one name or all of them in order of appearance."""
-    found = dict.fromkeys(message.get("place") for message in messages if isinstance(message, dict))
-    named = [place for place in found if isinstance(place, str) and place]
+    places = [message.get("place") for message in messages if isinstance(message, dict)]
+    named = list(dict.fromkeys(place for place in places if isinstance(place, str) and place))
     return {"place": named[0] if len(named) == 1 else named} if named else {}

@@ -2,11 +2,11 @@
 
 import codecs
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from memlake.transforms.base.conversation import DeadLetter
+from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Source
 from memlake.transforms.base.opening import open_uri
 from memlake.transforms.text.clean import mend, mended_letters
 
@@ -29,6 +29,21 @@ def read_items(uri: str) -> Iterator[Item | DeadLetter]:
             yield from _Items(file, uri).read()
     except OSError as error:
         yield DeadLetter("unreadable", f"cannot be read: {error.strerror or error}", uri, None, "file")
+
+
+def each_item(
+    read_item: Callable[[object, int | None, str], Iterator[Conversation | DeadLetter]],
+) -> Callable[[Source, ReadOptions], Iterator[Conversation | DeadLetter]]:
+    """The `read` of a format whose files are lists of conversations: `read_item` is given an item, its index and the URI."""
+
+    def read(source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG001
+        for item in read_items(source.uri):
+            if isinstance(item, DeadLetter):
+                yield item
+            else:
+                yield from read_item(item.value, item.index, source.uri)
+
+    return read
 
 
 class _Items:

@@ -1,10 +1,10 @@
 """Lines of JSON objects, in batches of some 8 MiB, with what could not be parsed beside them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from memlake.transforms.base.conversation import DeadLetter, Source
+from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Source
 from memlake.transforms.base.lines import BLOCK_BYTES, LineNumbers, read_blocks
 from memlake.transforms.text.clean import Fault, mended_letters, parse_json
 
@@ -35,6 +35,22 @@ def read_objects(source: Source, scope: str = "conversation", block_bytes: int =
     except OSError as error:
         letter = DeadLetter("unreadable", f"cannot be read: {error.strerror or error}", source.uri, None, "file")
         yield Batch(0, numbers, [], [], [letter])
+
+
+def each_line(
+    read_line: Callable[[dict[str, Any], str], Iterator[Conversation | DeadLetter]],
+) -> Callable[[Source, ReadOptions], Iterator[Conversation | DeadLetter]]:
+    """The `read` of a format of a conversation a line: `read_line` is given its object and the URI, and knows no position."""
+
+    def read(source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG001
+        for batch in read_objects(source, block_bytes=LINE_BLOCK_BYTES):
+            yield from batch.letters
+            for record, index in zip(batch.objects, batch.indices, strict=True):
+                for item in read_line(record, source.uri):
+                    item.position = batch.offset if isinstance(item, Conversation) else batch.numbers.of(index)
+                    yield item
+
+    return read
 
 
 def _parse(line: bytes, index: int, batch: Batch, uri: str, scope: str) -> None:

@@ -10,94 +10,54 @@ status 'abstention' and are no gold.
 from collections.abc import Iterator
 from typing import Any
 
-from memlake.transforms.base.conversation import (
-    Conversation,
-    DeadLetter,
-    Layout,
-    Question,
-    ReadOptions,
-    Session,
-    Source,
-)
-from memlake.transforms.read.common.arrange import ROLES, Columns, arrange
-from memlake.transforms.read.common.json_items import read_items
-from memlake.transforms.read.common.peek import first_item
-from memlake.transforms.text.clean import as_answer, as_name, text_letter
+from memlake.transforms.base.conversation import Conversation, DeadLetter, Question, Session
+from memlake.transforms.read.common.draft import Draft
+from memlake.transforms.read.common.json_items import each_item
+from memlake.transforms.read.common.reader import Reader
+from memlake.transforms.text.clean import as_answer, as_name, listed
 from memlake.transforms.text.dates import label_of, parse_time
 
 
-class LongMemEval:
-    """The S, M and oracle files of LongMemEval."""
-
-    name = "longmemeval"
-    revision = 1
-    layout: Layout = "file"
-
-    def sniff(self, head: bytes) -> bool:
-        """Whether it is a list of objects with a question_id and a question type or a haystack."""
-        first = first_item(head)
-        return "question_id" in first and (
-            "question_type" in first or any(key.startswith("haystack_") for key in first)
-        )
-
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG002
-        """Yield one conversation a question, one at a time."""
-        for item in read_items(source.uri):
-            if isinstance(item, DeadLetter):
-                yield item
-            else:
-                yield from self._conversation(item.value, item.index, source.uri)
-
-    def _conversation(self, record: object, index: int | None, uri: str) -> Iterator[Conversation | DeadLetter]:
-        name = as_name(record.get("question_id")) if isinstance(record, dict) else None
-        if not isinstance(record, dict) or name is None or not isinstance(record.get("haystack_sessions"), list):
-            error = "an item is not an object with question_id and a list of haystack_sessions"
-            yield DeadLetter("malformed_record", error, uri, index, "conversation")
-            return
-        columns, gold, letters = _turns(record, name, uri, index)
-        yield from letters
-        if not columns.text:
-            error = f"conversation {name!r} has no turn to store"
-            yield DeadLetter("empty_conversation", error, uri, index, "conversation", "skipped")
-            return
-        made, letters = arrange(columns, name, uri, self.name, index)
-        if letter := text_letter(record.get("question"), f"question {name!r}", uri, index, "question"):
-            letters.append(letter)
-        else:
-            made.questions = [_question(record, name, gold)]
-        yield from letters
-        yield made
+def _conversation(record: object, index: int | None, uri: str) -> Iterator[Conversation | DeadLetter]:
+    name = as_name(record.get("question_id")) if isinstance(record, dict) else None
+    if not isinstance(record, dict) or name is None or not isinstance(record.get("haystack_sessions"), list):
+        error = "an item is not an object with question_id and a list of haystack_sessions"
+        yield DeadLetter("malformed_record", error, uri, index, "conversation")
+        return
+    draft = Draft(uri, index, format_name=READER.name, name=name)
+    gold = _add_turns(record, draft)
+    made = draft.finish()
+    if made is not None and draft.is_text(record.get("question"), f"question {name!r}", "question"):
+        made.questions = [_question(record, name, gold)]
+    yield from draft.items(made)
 
 
-READER = LongMemEval()
+READER = Reader(
+    name="longmemeval",
+    revision=1,
+    layout="file",
+    read=each_item(_conversation),
+    items=({"question_id": ..., "question_type|haystack_.*": ...},),
+)
 
 
-def _turns(
-    record: dict[str, Any], name: str, uri: str, index: int | None
-) -> tuple[Columns, list[str], list[DeadLetter]]:
-    columns, gold, letters = Columns(), list[str](), list[DeadLetter]()
+def _add_turns(record: dict[str, Any], draft: Draft) -> list[str]:
+    """Add the turns of all sessions; return the ids of those that have the answer."""
+    gold: list[str] = []
     dates = record.get("haystack_dates")
     dates = dates if isinstance(dates, list) else []
     for number, messages in enumerate(record["haystack_sessions"]):
         date = dates[number] if number < len(dates) else None
-        at, zone_known = parse_time(date) or (None, False)
-        session = Session(f"s{number}", label_of(date), at, zone_known)
+        session = Session(f"s{number}", label_of(date), *(parse_time(date) or (None, False)))
         for place, message in enumerate(messages if isinstance(messages, list) else [messages]):
             turn_id = f"s{number}:t{place}"
-            what = f"turn {turn_id} of conversation {name!r}"
-            if not isinstance(message, dict):
-                error = f"{what} is {type(message).__name__}, an object is expected"
-                letters.append(DeadLetter("malformed_record", error, uri, index))
+            what = f"turn {turn_id} of {draft}"
+            if not draft.is_object(message, what) or not draft.is_text(message.get("content"), what):
                 continue
-            if letter := text_letter(message.get("content"), what, uri, index):
-                letters.append(letter)
-                continue
-            speaker = as_name(message.get("role")) or "unknown"
-            role = ROLES.get(speaker, "participant")
-            columns.add(message["content"], speaker=speaker, role=role, turn_id=turn_id, session=session)
+            draft.add_message(message["content"], message.get("role"), turn_id=turn_id, session=session)
             if message.get("has_answer") is True:
                 gold.append(turn_id)
-    return columns, gold, letters
+    return gold
 
 
 def _question(record: dict[str, Any], name: str, gold: list[str]) -> Question:
@@ -111,7 +71,7 @@ def _question(record: dict[str, Any], name: str, gold: list[str]) -> Question:
         text=record["question"],
         answer=answer,
         category=as_name(record.get("question_type")) or "",
-        answers=[] if answer is None else [answer],
+        answers=listed(answer),
         evidence=[(turn_id, turn_id, status) for turn_id in gold],
         asked_at=asked_at[0] if asked_at else None,
         answerable=answerable,

@@ -11,66 +11,50 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from memlake.transforms.base.conversation import Conversation, DeadLetter, Layout, ReadOptions, Source
-from memlake.transforms.read.common.arrange import KIND_OF_ROLE, ROLES, Columns, arrange
+from memlake.transforms.base.conversation import Conversation, DeadLetter
+from memlake.transforms.read.common.arrange import KIND_OF_ROLE, ROLES, Columns
 from memlake.transforms.read.common.column_hash import column_hash
-from memlake.transforms.read.common.json_lines import LINE_BLOCK_BYTES, read_objects
-from memlake.transforms.read.common.peek import lines_of
-from memlake.transforms.text.clean import as_name, content_elsewhere, text_letter
+from memlake.transforms.read.common.draft import Draft
+from memlake.transforms.read.common.json_lines import each_line
+from memlake.transforms.read.common.reader import Reader
+from memlake.transforms.text.clean import as_name, content_elsewhere, listed, text_fault
 
 _TEXT_PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 # Where other layouts keep what is said.
 _ELSEWHERE = ("text", "turns", "messages")
+_NO_TEXT = ("null_text", "empty_text")
 
 
-class OpenAIChat:
-    """One chat a line."""
-
-    name = "openai-chat"
-    revision = 1
-    layout: Layout = "conversation_lines"
-
-    def sniff(self, head: bytes) -> bool:
-        """Whether a line is an object with a list of `messages` that have a role."""
-        return any(
-            isinstance(messages := line.get("messages"), list)
-            and any(isinstance(message, dict) and "role" in message for message in messages)
-            for line in lines_of(head)
-        )
-
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG002
-        """Yield one conversation a line, and what could not be read."""
-        for batch in read_objects(source, block_bytes=LINE_BLOCK_BYTES):
-            yield from batch.letters
-            for record, index in zip(batch.objects, batch.indices, strict=True):
-                made, letters = self._conversation(record, source.uri)
-                for letter in letters:
-                    letter.position = batch.numbers.of(index)
-                    yield letter
-                if made is not None:
-                    made.position = batch.offset
-                    yield made
-
-    def _conversation(self, record: dict[str, Any], uri: str) -> tuple[Conversation | None, list[DeadLetter]]:
-        messages = record.get("messages")
-        if not isinstance(messages, list):
-            error = f"a conversation without a list of messages: messages={messages!r:.100}"
-            return None, [DeadLetter("malformed_record", error, uri, None, "conversation")]
-        letters: list[DeadLetter] = []
-        columns = _plain(messages)
-        if columns is None:
-            columns = Columns()
-            for place, message in enumerate(messages):
-                _add(columns, message, f"message {place}", uri, letters)
-        if not columns.text:
-            error = "the conversation has no message to store"
-            return None, [*letters, DeadLetter("empty_conversation", error, uri, None, "conversation", "skipped")]
-        name = column_hash("openai-chat", (columns.role, columns.speaker, columns.kind, columns.text))
-        made, more = arrange(columns, name, uri, self.name)
-        return made, letters + more
+def _conversation(record: dict[str, Any], uri: str) -> Iterator[Conversation | DeadLetter]:
+    messages = record.get("messages")
+    if not isinstance(messages, list):
+        error = f"a conversation without a list of messages: messages={messages!r:.100}"
+        yield DeadLetter("malformed_record", error, uri, None, "conversation")
+        return
+    draft = Draft(uri, format_name=READER.name, name="")
+    plain = _plain(messages)
+    if plain is None:
+        for place, message in enumerate(messages):
+            _add(draft, message, f"message {place}")
+    else:
+        draft.columns = plain
+    made, turns = None, draft.columns
+    if turns.text:
+        draft.name = column_hash(READER.name, (turns.role, turns.speaker, turns.kind, turns.text))
+        made = draft.finish()
+    else:
+        error = "the conversation has no message to store"
+        draft.report("empty_conversation", error, "conversation", "skipped")
+    yield from draft.items(made)
 
 
-READER = OpenAIChat()
+READER = Reader(
+    name="openai-chat",
+    revision=1,
+    layout="conversation_lines",
+    read=each_line(_conversation),
+    lines=({"messages": [{"role": ...}]},),
+)
 
 
 def _plain(messages: list[Any]) -> Columns | None:
@@ -91,11 +75,10 @@ def _plain(messages: list[Any]) -> Columns | None:
     )  # fmt: skip
 
 
-def _add(columns: Columns, message: Any, what: str, uri: str, letters: list[DeadLetter]) -> None:
+def _add(draft: Draft, message: Any, what: str) -> None:
     name = as_name(message.get("role")) if isinstance(message, dict) else None
     if name is None:
-        error = f"{what} is not an object with a role: {message!r:.60}"
-        letters.append(DeadLetter("malformed_record", error, uri))
+        draft.report("malformed_record", f"{what} is not an object with a role: {message!r:.60}")
         return
     role = ROLES.get(name, "participant")
     speaker = as_name(message.get("name")) or name
@@ -103,19 +86,16 @@ def _add(columns: Columns, message: Any, what: str, uri: str, letters: list[Dead
     content, without_text = _content(message.get("content"))
     if without_text:
         error = f"{what} has parts without text: {', '.join(without_text)}"
-        letters.append(DeadLetter("part_without_text", error, uri, outcome="skipped"))
+        draft.report("part_without_text", error, outcome="skipped")
     if content is None and not calls and not without_text and (held := content_elsewhere(message, _ELSEWHERE)):
-        error = f"{what} has no content, it has {held}={message[held]!r:.60}"
-        letters.append(DeadLetter("malformed_record", error, uri))
+        draft.report("malformed_record", f"{what} has no content, it has {held}={message[held]!r:.60}")
         return
-    letter = text_letter(content, what, uri, None)
-    if letter is None:
-        columns.add(str(content), speaker=speaker, role=role, kind=KIND_OF_ROLE.get(role, "message"))
-    elif letter.outcome == "dropped" or not calls:
-        letters.append(letter)
+    # A call of tools needs no words beside it.
+    if not (calls and text_fault(content) in _NO_TEXT) and draft.is_text(content, what):
+        draft.columns.add(content, speaker=speaker, role=role, kind=KIND_OF_ROLE.get(role, "message"))
     if calls:
-        listed = calls if isinstance(calls, list) else [calls]
-        columns.add(json.dumps(listed, ensure_ascii=False), speaker=speaker, role=role, kind="tool_call")
+        as_json = json.dumps(listed(calls), ensure_ascii=False)
+        draft.columns.add(as_json, speaker=speaker, role=role, kind="tool_call")
 
 
 def _content(content: object) -> tuple[object, list[str]]:

@@ -18,7 +18,6 @@ from memlake.transforms.report.data.figures import categories, curves, means_at
 from memlake.transforms.report.data.losses import loss_bars, survival_split
 from memlake.transforms.report.data.numbers import Numbers, at_of
 from memlake.transforms.score.statistics.rows import FEW_CLUSTERS
-from memlake.transforms.study.parse import parse_study
 from memlake.transforms.study.study import Study
 
 # Of a run's settings those that change what a study compares; the rest says where it ran.
@@ -41,6 +40,7 @@ def report_document(
     run_id: str,
     study: Study,
     *,
+    declared: Study | None,
     forgotten: Mapping[str, frozenset[str]],
     questions: int | None = None,
 ) -> Document:
@@ -50,6 +50,7 @@ def report_document(
         connection: the snapshot that holds the run's rows, with the views of sql/.
         source: the snapshot that the run read, whose texts were searched.
         study: what the run ran.
+        declared: the same before the run's settings changed it; None where nobody knows.
         forgotten: by corpus, conversations whose text must not be shown.
         questions: how many the browser keeps; None keeps all.
 
@@ -65,7 +66,6 @@ def report_document(
     journal: Row = ended[0] if ended else {}
     settings = json.loads(journal["settings"]) if journal else {}
     tokens = {tuple(row[:4]): row[4] for row in connection.execute(_TOKENS, {"run_id": run_id}).fetchall()}
-    declared = _declared(journal)
     compared = comparisons(study, declared, numbers, settings)
     run = _run_card(connection, run_id, study, rows, cards, journal)
     return Document(
@@ -88,12 +88,6 @@ def report_document(
         notes=[*_left_since(run), *_notes(study, numbers)],
         browser=browser(connection, source, run_id, study, cards, forgotten=forgotten, questions=questions),
     )
-
-
-def _declared(journal: Mapping[str, Any]) -> Study | None:
-    """The study as its text has it, before the run's settings changed it; None where the journal does not hold it."""
-    text = json.loads(journal["counters"] or "{}").get("study") if journal else None
-    return None if text is None else parse_study(text, source=json.loads(journal["settings"])["study"])
 
 
 def _left_since(run: RunCard) -> list[str]:

@@ -18,7 +18,6 @@ tao-hpu/cog-canvas. The defaults are what was published; each setting mends one 
 import numpy as np
 import pyarrow as pa
 
-from memlake.transforms.base.errors import UsageError
 from memlake.transforms.represent.as_published.written_pairs import (
     WRITTEN_SETTINGS,
     check_written_settings,
@@ -26,6 +25,7 @@ from memlake.transforms.represent.as_published.written_pairs import (
 )
 from memlake.transforms.represent.as_published.written_units import written_units
 from memlake.transforms.represent.by_model.asked import check_choice
+from memlake.transforms.represent.by_rule.chunks import check_overlap
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
 from memlake.transforms.text.canonical import header, transcript_of
 
@@ -40,14 +40,8 @@ def check_published_settings(settings: Settings) -> None:
     """
     check_written_settings(settings)
     check_choice(settings, "header", HEADERS)
-    size, overlap = int(settings["size"]), int(settings["overlap"])
-    if size < 1:
-        raise UsageError(f"chunk size={size} is not allowed: at least 1 character", hint="the default is size=512")
-    if not 0 <= overlap < size - _reach(size):
-        raise UsageError(
-            f"chunk overlap={overlap} is not allowed with size={size}: from 0 to {size - _reach(size) - 1}",
-            hint="the defaults are size=512,overlap=100",
-        )
+    size = int(settings["size"])
+    check_overlap(settings, shortest=size - _reach(size))
 
 
 def windows(text: str, *, size: int, overlap: int) -> list[tuple[int, int]]:
@@ -70,16 +64,16 @@ def windows(text: str, *, size: int, overlap: int) -> list[tuple[int, int]]:
     return spans
 
 
-def build_chunks_published(making: RepresentationSpec, turns: pa.Table) -> Units:
+def build_chunks_published(spec: RepresentationSpec, turns: pa.Table) -> Units:
     """Cut each batch of folded turns into chunks; attributes tell the batch and the turns that a chunk holds a part of.
 
     Raises:
         UsageError: settings that make no chunks.
     """
-    check_published_settings(making.settings)
-    size, overlap = int(making.settings["size"]), int(making.settings["overlap"])
-    every = making.settings["header"] == "every"
-    written = write_pairs(transcript_of(turns), making.settings, dates=not every)
+    check_published_settings(spec.settings)
+    size, overlap = int(spec.settings["size"]), int(spec.settings["overlap"])
+    every = spec.settings["header"] == "every"
+    written = write_pairs(transcript_of(turns), spec.settings, dates=not every)
     of_batch = [windows(text, size=size, overlap=overlap) for text in written.texts]
     batch = np.repeat(np.arange(len(of_batch)), list(map(len, of_batch)))
     spans = np.array([span for spans in of_batch for span in spans], np.int64).reshape(-1, 2)
@@ -91,7 +85,7 @@ def build_chunks_published(making: RepresentationSpec, turns: pa.Table) -> Units
     ]
     numbers = written.numbers()
     attributes = [{"batch": numbers[place]} for place in batch.tolist()]
-    return written_units(making, written, kind="chunk", start=start, end=end, leads=leads, attributes=attributes)
+    return written_units(spec, written, kind="chunk", start=start, end=end, leads=leads, attributes=attributes)
 
 
 def _reach(size: int) -> int:

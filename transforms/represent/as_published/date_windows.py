@@ -57,7 +57,7 @@ def check_date_settings(settings: Settings) -> None:
         )
 
 
-def build_date_windows(making: RepresentationSpec, turns: pa.Table) -> Units:
+def build_date_windows(spec: RepresentationSpec, turns: pa.Table) -> Units:
     """Make a unit of each date: `DATE: ` where it could be resolved, and the text `around` it within its batch, stripped.
 
     Attributes are the words (time_expression), what they mean (resolved_time, null when unknown) and the batch. The unit
@@ -66,7 +66,7 @@ def build_date_windows(making: RepresentationSpec, turns: pa.Table) -> Units:
     Raises:
         UsageError: settings that make no windows.
     """
-    settings = making.settings
+    settings = spec.settings
     check_date_settings(settings)
     written = write_pairs(transcript_of(turns), settings, order=str(settings["order"]))
     found = [
@@ -77,7 +77,7 @@ def build_date_windows(making: RepresentationSpec, turns: pa.Table) -> Units:
     message, start, end = np.array(found, np.int64).reshape(-1, 3).T
     words = [written.text_of(low, high) for low, high in zip(start.tolist(), end.tolist(), strict=True)]
     anchors = _anchors(written, message, str(settings["resolve"]))
-    dates = [resolved(one, anchor) for one, anchor in zip(words, anchors, strict=True)]
+    dates = [resolved(expression, anchor) for expression, anchor in zip(words, anchors, strict=True)]
     labels = written.transcript.turns["session_label"].take(pa.array(message)).to_pylist()
     leads = [
         (header(label) if settings["header"] == "every" else "") + (f"{moment}: " if moment else "")
@@ -86,13 +86,13 @@ def build_date_windows(making: RepresentationSpec, turns: pa.Table) -> Units:
     batch = written.batch[written.pairs.pair[message]]
     numbers = written.numbers()
     attributes = [
-        {"time_expression": one, "resolved_time": moment, "batch": numbers[place]}
-        for one, moment, place in zip(words, dates, batch.tolist(), strict=True)
+        {"time_expression": expression, "resolved_time": moment, "batch": numbers[place]}
+        for expression, moment, place in zip(words, dates, batch.tolist(), strict=True)
     ]
     said = _said_at(written).take(pa.array(message)).to_pylist()
     at = pa.array([partial_date(moment) or when for moment, when in zip(dates, said, strict=True)], TIME)
     low, high = _around(written, batch, start, end, int(settings["around"]))
-    return written_units(making, written, kind="event", start=low, end=high, leads=leads, attributes=attributes, at=at)
+    return written_units(spec, written, kind="event", start=low, end=high, leads=leads, attributes=attributes, at=at)
 
 
 def _around(written: Written, batch: Ints, start: Ints, end: Ints, around: int) -> tuple[Ints, Ints]:

@@ -61,7 +61,7 @@ def _absolute(words: str) -> str | None:
     name = re.search(_MONTH, rest)
     if name is None:
         return year[0]
-    month = next(place for place, one in enumerate(_MONTHS, 1) if one.startswith(name[0]))
+    month = next(place for place, month_name in enumerate(_MONTHS, 1) if month_name.startswith(name[0]))
     day = re.search(r"\d{1,2}", rest)
     return date(int(year[0]), month, int(day[0])).isoformat() if day else f"{year[0]}-{month:02d}"
 

@@ -15,7 +15,7 @@ from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.represent.by_model.asked import check_choice
 from memlake.transforms.represent.common.representation import Settings
-from memlake.transforms.text.canonical import Transcript
+from memlake.transforms.text.canonical import Transcript, spoken
 from memlake.transforms.text.turn_pairs import FIRST, FOLDS, Pairs, fold_turns
 
 SPEAKERS = ("roles", "names")
@@ -115,7 +115,7 @@ def write_pairs(transcript: Transcript, settings: Settings, *, dates: bool = Tru
                 start = pen.at
                 pen.write(_prefix(pairs.number[pair], dated[pair]))
                 for side, rows in enumerate(both):
-                    if pen.side(rows, "" if names else f"{_ROLES[side]}: ", side, speakers[pair][side]):
+                    if pen.side(rows, "" if names else spoken(_ROLES[side]), side, speakers[pair][side]):
                         pen.write("\n")
                 pen.write("\n")
                 pen.sides.append((start, pen.at, pair))
@@ -159,14 +159,14 @@ class _Pen:
         """Write the messages of one side, a line each, or its pad; whether there was anything to write."""
         if not any(self.texts[row].strip() for row in rows):
             if self.pads:
-                self.write(f"{usual}: {_PADS[side]}" if self.names else label + _PADS[side])
+                self.write(spoken(usual, _PADS[side]) if self.names else label + _PADS[side])
             return self.pads
         self.write(label)
         for place, row in enumerate(rows):
             if place:
                 self.write("\n")
             if self.names and (not place or self.names[row] != self.names[rows[place - 1]]):
-                self.write(f"{self.names[row]}: ")
+                self.write(spoken(self.names[row]))
             self.source.append((self.at, self.at + len(self.texts[row]), row))
             self.write(self.texts[row])
         return True

@@ -19,7 +19,7 @@ from memlake.transforms.text.canonical import rank_in_run
 
 
 def written_units(
-    making: RepresentationSpec,
+    spec: RepresentationSpec,
     written: Written,
     *,
     kind: str,
@@ -42,7 +42,7 @@ def written_units(
     texts = [written.text_of(low, high) for low, high in zip(start.tolist(), end.tolist(), strict=True)]
     pieces, bare = _pieces(written, start, end)
     made = finish(
-        making,
+        spec,
         transcript,
         pieces,
         kind=kind,
@@ -52,21 +52,20 @@ def written_units(
     )
     of_unit = written.turns_in(start, end)
     turns = transcript.turns
-    session = np.searchsorted(transcript.session_end, transcript.start, side="right")
     said = pc.coalesce(turns["said_at"], turns["session_at"]).to_pylist()
     first_said = pa.array(
         [next((said[pairs.dated[pair]] for pair in of_it if said[pairs.dated[pair]]), None) for of_it in of_unit],
         UNITS.schema.field("event_at").type,
     )
-    told = [
+    shown = [
         settings_json({**more, "turns": [int(pairs.number[pair]) for pair in of_it]})
         for more, of_it in zip(attributes, of_unit, strict=True)
     ]
     units = _replaced(
         made.units,
-        session_id=_only(turns["session_id"], session[pieces.turn], pieces),
+        session_id=_only(turns["session_id"], transcript.session_of(transcript.start)[pieces.turn], pieces),
         event_at=first_said if at is None else pc.coalesce(at, first_said),
-        attributes=pa.array(told, pa.string()),
+        attributes=pa.array(shown, pa.string()),
     )
     return Units(units, _without_characters(made.provenance, bare), made.links)
 

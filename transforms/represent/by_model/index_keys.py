@@ -33,7 +33,7 @@ from memlake.transforms.represent.common.slices import slice_units
 from memlake.transforms.represent.extract.extraction import Answer, PieceRequest
 from memlake.transforms.represent.extract.pieces import Piece, pieces_of
 from memlake.transforms.represent.ground.folding import fold, shows_nothing
-from memlake.transforms.text.canonical import Transcript, transcript_of
+from memlake.transforms.text.canonical import Transcript, spoken, transcript_of
 
 VALUES = ("turn", "exchange", "session")
 KEYS = ("value_keys", "keys")
@@ -127,8 +127,7 @@ def _slices(spec: RepresentationSpec, transcript: Transcript, values: Sequence[P
     lengths = np.array([len(value.turns) for value in values], np.int64)
     past = np.cumsum(lengths)
     start, end = transcript.start[past - lengths], transcript.text_end[past - 1]
-    session = np.searchsorted(transcript.session_end, start, side="right")
-    return slice_units(spec, transcript, kind=str(spec.settings["value"]), session=session, start=start, end=end)
+    return slice_units(spec, transcript, kind=str(spec.settings["value"]), start=start, end=end)
 
 
 def _tallies(answers: Sequence[Answer], merged: Sequence[int], values: Sequence[Piece]) -> list[Tally]:
@@ -142,7 +141,7 @@ def _tallies(answers: Sequence[Answer], merged: Sequence[int], values: Sequence[
         tally = tallies[first[value.conversation_id, value.turns[0].ordinal]]
         tally.units += 1
         tally.exact += 1
-        tally.stored_chars += value.turns[-1].end - value.turns[0].start + len(value.turns[0].speaker) + len(": ")
+        tally.stored_chars += value.turns[-1].end - value.turns[0].start + len(spoken(value.turns[0].speaker))
     return tallies
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from memlake.transforms.base.concurrent import each
 from memlake.transforms.base.errors import UsageError
+from memlake.transforms.llm.prompting import data_block
 from memlake.transforms.llm.protocol.model import UNFINISHED, Message, Model, Request
 from memlake.transforms.llm.structured.reply import ask_json
 from memlake.transforms.represent.by_model.asked import check_asking_settings, material_of, pieces_for
@@ -43,7 +44,6 @@ from memlake.transforms.represent.extract.extraction import (
     with_calls,
 )
 from memlake.transforms.represent.extract.pieces import Piece, halves
-from memlake.transforms.represent.extract.transcript_block import data_block
 
 LEAST_CAP_TOKENS = 50
 _SHORTER_ASKED = 2

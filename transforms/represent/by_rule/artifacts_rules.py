@@ -14,10 +14,10 @@ import pyarrow as pa
 from memlake.schemas.units import UNITS
 from memlake.transforms.represent.by_rule.artifact_patterns import kinds_of
 from memlake.transforms.represent.by_rule.named_entities import NO_NER, Entity, check_ner, entities_of
-from memlake.transforms.represent.by_rule.sentences import sentence_spans
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
-from memlake.transforms.represent.common.slices import slice_units
+from memlake.transforms.represent.common.slices import slice_texts
 from memlake.transforms.text.canonical import transcript_of
+from memlake.transforms.text.sentences import sentence_spans
 
 Found = tuple[int, int, list[str], list[Entity]]
 # Labels of people: 'Hi Ana!' names one and tells nothing.
@@ -33,7 +33,7 @@ def check_artifacts_rules_settings(settings: Settings) -> None:
     check_ner(str(settings["ner"]))
 
 
-def build_artifacts_rules(making: RepresentationSpec, turns: pa.Table) -> Units:
+def build_artifacts_rules(spec: RepresentationSpec, turns: pa.Table) -> Units:
     """Make a unit of each sentence that a rule matches; its lead is the date header and `speaker: `.
 
     Its attributes are `quote` (the sentence), `kinds` (of all rules that hold), `grounded` and `grounding` as of other
@@ -42,17 +42,14 @@ def build_artifacts_rules(making: RepresentationSpec, turns: pa.Table) -> Units:
     Raises:
         UsageError, NotFoundError: the model for named entities is not there.
     """
-    ner = str(making.settings["ner"])
+    ner = str(spec.settings["ner"])
     check_ner(ner)
     transcript = transcript_of(turns)
     texts = transcript.turns["text"].to_pylist()
-    found = [(turn, *one) for turn, text in enumerate(texts) for one in _artifacts(text, ner)]
-    turn = np.array([one[0] for one in found], np.int64)
-    start, end = (np.array([one[place] for one in found], np.int64) + transcript.text_start[turn] for place in (1, 2))
-    session = np.searchsorted(transcript.session_end, start, side="right")
-    speakers = transcript.turns["speaker"].take(pa.array(turn)).to_pylist()
-    leads = [f"{header}{name}: " for header, name in zip(transcript.headers_of(session), speakers, strict=True)]
-    made = slice_units(making, transcript, kind="", session=session, start=start, end=end, leads=leads)
+    found = [(turn, *artifact) for turn, text in enumerate(texts) for artifact in _artifacts(text, ner)]
+    turn = np.array([turn for turn, *_ in found], np.int64)
+    spans = [(start, end) for _, start, end, *_ in found]
+    made = slice_texts(spec, transcript, kind="", turn=turn, spans=spans)
     kinds = [kinds[0] for *_, kinds, _ in found]
     attributes = [_attributes(texts[at][a:b], kinds, entities, ner) for at, a, b, kinds, entities in found]
     units = made.units

@@ -16,12 +16,21 @@ def check_chunk_settings(settings: Settings) -> None:
     Raises:
         UsageError: the settings make no chunks.
     """
+    check_overlap(settings, shortest=int(settings["size"]))
+
+
+def check_overlap(settings: Settings, *, shortest: int) -> None:
+    """Refuse a size below 1 and an overlap that is not below the length of the shortest chunk that another follows.
+
+    Raises:
+        UsageError: see above.
+    """
     size, overlap = int(settings["size"]), int(settings["overlap"])
     if size < 1:
         raise UsageError(f"chunk size={size} is not allowed: at least 1 character", hint="the default is size=512")
-    if not 0 <= overlap < size:
+    if not 0 <= overlap < shortest:
         raise UsageError(
-            f"chunk overlap={overlap} is not allowed with size={size}: from 0 to {size - 1}",
+            f"chunk overlap={overlap} is not allowed with size={size}: from 0 to {shortest - 1}",
             hint="the defaults are size=512,overlap=100",
         )
 
@@ -38,21 +47,21 @@ def chunk_spans(session_start: Ints, session_end: Ints, *, size: int, overlap: i
     return session, start, np.minimum(start + size, session_end[session])
 
 
-def build_chunks(making: RepresentationSpec, turns: pa.Table) -> Units:
+def build_chunks(spec: RepresentationSpec, turns: pa.Table) -> Units:
     """Cut the canonical text of every session into overlapping chunks; sizes are in code points.
 
     Raises:
         UsageError: an overlap of the chunk's size or more, a negative one, or a size below 1.
     """
-    check_chunk_settings(making.settings)
+    check_chunk_settings(spec.settings)
     transcript = transcript_of(turns)
-    session, start, end = chunk_spans(
+    _, start, end = chunk_spans(
         transcript.session_start,
         transcript.session_end,
-        size=int(making.settings["size"]),
-        overlap=int(making.settings["overlap"]),
+        size=int(spec.settings["size"]),
+        overlap=int(spec.settings["overlap"]),
     )
-    return slice_units(making, transcript, kind="chunk", session=session, start=start, end=end)
+    return slice_units(spec, transcript, kind="chunk", start=start, end=end)
 
 
 CHUNKS = Representation("chunks", build_chunks, {"size": 512, "overlap": 100}, check=check_chunk_settings)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
 from memlake.transforms.represent.common.units import finish, split_by_turn
-from memlake.transforms.text.canonical import transcript_of
+from memlake.transforms.text.canonical import spoken, transcript_of
 
 _CUT = re.compile(
     r"[.,;:!?()…，、；：。！？（）｡\n\r]|\s[-–—]+\s"
@@ -50,19 +50,19 @@ def check_rule_summary_settings(settings: Settings) -> None:
         )
 
 
-def build_rule_summary(making: RepresentationSpec, turns: pa.Table) -> Units:
+def build_rule_summary(spec: RepresentationSpec, turns: pa.Table) -> Units:
     """Make each session a unit: its date header and, a line a turn, `speaker: first clause`.
 
     Raises:
         UsageError: word counts that keep nothing.
     """
-    check_rule_summary_settings(making.settings)
-    least, most = int(making.settings["least_words"]), int(making.settings["most_words"])
+    check_rule_summary_settings(spec.settings)
+    least, most = int(spec.settings["least_words"]), int(spec.settings["most_words"])
     transcript = transcript_of(turns)
     texts = transcript.turns["text"].to_pylist()
     kept = [clause_end(text, least_words=least, most_words=most) for text in texts]
     speakers = transcript.turns["speaker"].to_pylist()
-    lines = [f"{name}: {text[:end]}" for name, text, end in zip(speakers, texts, kept, strict=True)]
+    lines = [spoken(name, text[:end]) for name, text, end in zip(speakers, texts, kept, strict=True)]
     rows = np.append(transcript.first_turn, len(lines))
     shown = [
         header + "\n".join(lines[first:past])
@@ -71,7 +71,7 @@ def build_rule_summary(making: RepresentationSpec, turns: pa.Table) -> Units:
     session = np.repeat(np.arange(len(shown)), np.diff(rows))
     kept_end = transcript.text_start + np.array(kept, np.int64)
     return finish(
-        making,
+        spec,
         transcript,
         split_by_turn(transcript, session, transcript.start, kept_end),
         kind="summary",

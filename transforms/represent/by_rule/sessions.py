@@ -1,6 +1,5 @@
 """sessions: a unit a sitting, whole, with the line break after its last turn."""
 
-import numpy as np
 import pyarrow as pa
 
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Units
@@ -8,17 +7,10 @@ from memlake.transforms.represent.common.slices import slice_units
 from memlake.transforms.text.canonical import transcript_of
 
 
-def build_sessions(making: RepresentationSpec, turns: pa.Table) -> Units:
+def build_sessions(spec: RepresentationSpec, turns: pa.Table) -> Units:
     """Make each session a unit."""
     transcript = transcript_of(turns)
-    return slice_units(
-        making,
-        transcript,
-        kind="session",
-        session=np.arange(len(transcript.headers)),
-        start=transcript.session_start,
-        end=transcript.session_end,
-    )
+    return slice_units(spec, transcript, kind="session", start=transcript.session_start, end=transcript.session_end)
 
 
 SESSIONS = Representation("sessions", build_sessions, {})

@@ -46,7 +46,7 @@ def split_by_turn(transcript: Transcript, unit: Ints, start: Ints, end: Ints) ->
 
 
 def finish(
-    making: RepresentationSpec,
+    spec: RepresentationSpec,
     transcript: Transcript,
     pieces: Pieces,
     *,
@@ -58,7 +58,7 @@ def finish(
     """Units and provenance of a representation that is made from the transcript itself.
 
     Args:
-        making: what is being made.
+        spec: what is made.
         transcript: the batch that it is made from.
         pieces: at least one for each unit.
         kind: of all these units.
@@ -74,7 +74,7 @@ def finish(
     corpus, conversation_id = at_turn["corpus"], at_turn["conversation_id"]
     base = transcript.base[turn]
     units = unit_table(
-        making,
+        spec,
         corpus=corpus,
         conversation_id=conversation_id,
         ordinal=rank_in_run(base),
@@ -109,7 +109,7 @@ def _only_speaker(turns: pa.Table, pieces: Pieces, first: Ints) -> pa.Array:
 
 
 def unit_table(
-    making: RepresentationSpec,
+    spec: RepresentationSpec,
     *,
     corpus: pa.Array | pa.ChunkedArray,
     conversation_id: pa.Array | pa.ChunkedArray,
@@ -132,8 +132,8 @@ def unit_table(
     ids = content_ids(
         corpus.to_pylist(),
         conversation_id.to_pylist(),
-        [making.name] * rows,
-        [making.settings_hash] * rows,
+        [spec.name] * rows,
+        [spec.settings_hash] * rows,
         map(str, ordinal.tolist()),
         show_text,
     )
@@ -142,7 +142,7 @@ def unit_table(
     empty = pa.nulls(rows)
     return pa.Table.from_arrays(
         [
-            corpus, conversation_id, pa.repeat(making.name, rows), pa.array(ids, pa.string()), ordinal, kind,
+            corpus, conversation_id, pa.repeat(spec.name, rows), pa.array(ids, pa.string()), ordinal, kind,
             session_id, key, text, header_chars, *(span or (empty, empty)), event_at, speaker,
             empty if attributes is None else attributes,
         ],

@@ -14,10 +14,7 @@ Each line is a JSON object, so a line break, a quote or a mark within a text sta
 mark are a hash of what is between them, so that nobody who writes a message can know them.
 """
 
-import json
-from collections.abc import Sequence
-
-from memlake.transforms.base.ids import content_id
+from memlake.transforms.llm.prompting import data_block
 from memlake.transforms.represent.extract.pieces import Piece, PieceTurn
 
 ORDERS = ("spoken", "by_side")
@@ -42,12 +39,3 @@ def transcript_block(piece: Piece, order: str = ORDERS[0]) -> str:
             *({"turn": number, **dated(turn), "speaker": turn.speaker, "text": turn.text} for number, turn in numbered),
         ],
     )
-
-
-def data_block(name: str, lines: Sequence[object]) -> str:
-    """Values as JSON lines between marks `<NAME-digits>` and `</NAME-digits>` whose digits occur nowhere in them."""
-    body = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
-    tries = 0
-    while (digits := content_id(name, body, tries)[:16]) in body:
-        tries += 1
-    return f"<{name}-{digits}>\n{body}\n</{name}-{digits}>"

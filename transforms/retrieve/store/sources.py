@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from memlake.transforms.base.arrays import Ints
+from memlake.transforms.text.canonical import header, spoken
 
 # Where a unit begins whose place is not known: after everything else.
 UNPLACED = np.iinfo(np.int64).max
@@ -59,7 +60,7 @@ class Record:
     def shown(self) -> pa.StringArray:
         """Each turn as the representation `turns` shows it: date header, speaker, text."""
         labels = self.turns["session_label"].to_pylist()
-        lines = [f"[{label}] {line}" if label else line for label, line in zip(labels, self._lines, strict=True)]
+        lines = [header(label) + line for label, line in zip(labels, self._lines, strict=True)]
         return pa.array(lines, pa.string())
 
     @cached_property
@@ -71,7 +72,7 @@ class Record:
     @cached_property
     def _lines(self) -> list[str]:
         speakers, texts = (self.turns[name].to_pylist() for name in ("speaker", "text"))
-        return [f"{speaker}: {text}" for speaker, text in zip(speakers, texts, strict=True)]
+        return [spoken(speaker, text) for speaker, text in zip(speakers, texts, strict=True)]
 
     def places(self, chars: Ints) -> Ints:
         """Code points of the canonical text on the scale of `Sources.begins`."""

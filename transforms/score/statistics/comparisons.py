@@ -99,27 +99,29 @@ class Pair:
 
 
 def comparison_rows(
-    corpora: Sequence[CorpusScores], weights: Mapping[str, Weights], study: Study, *, run_id: str
+    corpora: Sequence[CorpusScores],
+    weights: Mapping[str, Weights],
+    declared: Mapping[str, Sequence[Comparison]],
+    *,
+    run_id: str,
+    seed: int,
 ) -> list[dict[str, object]]:
     """Rows difference, mcnemar and shift of every comparison, on each corpus, on each slice.
 
     Args:
         weights: by corpus, those of the means: everything on a corpus is resampled alike.
+        declared: by corpus, the comparisons on it.
     """
-    named = {comparison.name: comparison for comparison in study.comparisons}
     made: list[dict[str, object]] = []
     for scores in corpora:
-        here = {
-            name: Pair(scores, one.measure, one.a, one.b, one.categories)
-            for name, one in named.items()
-            if scores.corpus in corpora_of_comparison(study, one)
-        }
+        named = {comparison.name: comparison for comparison in declared[scores.corpus]}
+        here = {name: Pair(scores, one.measure, one.a, one.b, one.categories) for name, one in named.items()}
         for name, pair in here.items():
-            made += _difference_rows(name, pair, weights[scores.corpus], run_id=run_id, seed=study.seed)
+            made += _difference_rows(name, pair, weights[scores.corpus], run_id=run_id, seed=seed)
             made += _mcnemar_rows(name, pair, run_id=run_id)
             if against := named[name].against:
                 other = here.get(against)
-                made += _shift_rows(name, pair, against, other, weights[scores.corpus], run_id=run_id, seed=study.seed)
+                made += _shift_rows(name, pair, against, other, weights[scores.corpus], run_id=run_id, seed=seed)
     for statistic in ("difference", "mcnemar"):
         _correct([row for row in made if row["statistic"] == statistic and row["slice"] == "all"])
     return made

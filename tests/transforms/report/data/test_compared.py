@@ -1,13 +1,10 @@
 """Published numbers beside ours: when they may be compared, and when they agree."""
 
-import json
 import re
 
 import pytest
-from reported_runs import Reported, reported, study_text
-from small_tables import rows_of
+from reported_runs import reported, study_text
 
-from memlake.schemas import RUNS
 from memlake.transforms.report.data.cells import card_of
 from memlake.transforms.report.data.compared import agreement, comparisons, published_beside
 from memlake.transforms.report.data.document import Number
@@ -88,11 +85,9 @@ def test_a_published_difference_is_of_the_corpus_and_the_questions_that_its_stud
 
 
 @pytest.mark.parametrize("there", ["not on record", "a"])
-def test_what_a_study_states_is_read_from_its_text_in_the_journal_not_as_the_runs_settings_changed_it(run, there):
-    (row,) = run.tables["runs"].to_pylist()
-    row["counters"] = json.dumps({"study": run.text.replace('corpus = "c"', 'corpus = "a"')})
-    journal = rows_of(RUNS, [row] if there == "a" else [])
-    found = Reported(run.study, tables=run.tables | {"runs": journal}).document()
+def test_what_a_study_states_is_read_from_its_text_not_as_the_runs_settings_changed_it(run, there):
+    declared = parse_study(run.text.replace('corpus = "c"', 'corpus = "a"'), source="test") if there == "a" else None
+    found = run.document(declared=declared)
     assert f"other corpus: {there} there, c here" in found["controls"][0]["why"]
     assert [row["agrees"] for row in found["published"]] == ["not comparable"] * 2
 

@@ -271,4 +271,4 @@ def test_the_run_card_says_what_was_left_out_and_not_on_which_machine_it_ran(doc
 
 def test_a_run_that_the_snapshot_does_not_hold_is_refused(run):
     with pytest.raises(NotFoundError, match="run='other'"):
-        report_document(run.connection(), run.connection(), "other", run.study, forgotten={})
+        report_document(run.connection(), run.connection(), "other", run.study, declared=None, forgotten={})

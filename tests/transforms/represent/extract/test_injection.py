@@ -9,8 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from openai_server import Faults, OpenAIServer
 from scripted_model import ScriptedModel, shown
 
@@ -22,7 +20,7 @@ from memlake.transforms.represent.by_model.artifacts import ARTIFACTS
 from memlake.transforms.represent.catalogue import spec_of
 from memlake.transforms.represent.common.representation import Units
 from memlake.transforms.represent.extract.pieces import pieces_of
-from memlake.transforms.represent.extract.transcript_block import data_block, transcript_block
+from memlake.transforms.represent.extract.transcript_block import transcript_block
 
 TurnsOf = Callable[..., pa.Table]
 ITEM = {
@@ -93,15 +91,6 @@ def test_a_message_stands_nowhere_but_between_the_marks_of_the_user_message(turn
             set(json.loads(line)) <= {"session_date", "speakers", "turn", "speaker", "text"}
             for line in body.split("\n")
         )
-
-
-@given(st.lists(st.text(alphabet=st.characters(exclude_categories=["Cs"])), min_size=1, max_size=5))
-def test_the_marks_of_a_block_occur_nowhere_in_it(texts: list[str]) -> None:
-    block = data_block("found", texts)
-    opening, *lines, closing = block.split("\n")
-    assert [json.loads(line) for line in lines] == texts
-    assert closing == f"</{opening[1:]}"
-    assert block.count(opening[1:-1].removeprefix("found-")) == 2
 
 
 def test_the_marks_follow_from_what_is_between_them_which_stands_there_as_it_is_written(turns_of: TurnsOf) -> None:

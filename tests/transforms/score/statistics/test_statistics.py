@@ -33,6 +33,10 @@ def scored(cell, values, *, conversations=4, repeat=0, corpus="c", measure=SHOWN
     ]  # fmt: skip
 
 
+def comparison(name, a, b, measure, **more):
+    return Comparison(name=name, a=a, b=b, **measure.said(), **more)
+
+
 def study(*comparisons, cells=("a", "b", "c", "d"), corpora=("c",), **others):
     return Study(
         "s",
@@ -100,7 +104,7 @@ def test_other_runs_are_passed_over_and_corpora_are_kept_apart():
 def test_a_difference_is_paired_by_question_and_says_what_it_left_out():
     a = scored("a", [1, 1, 1, 0, None, 1, "-", None, "-"])
     b = scored("b", [0, 1, 0, 1, 1, None, 1, None, "-"])
-    table = told([*a, *b], study(Comparison("one", "a", "b", SHOWN)))
+    table = told([*a, *b], study(comparison("one", "a", "b", SHOWN)))
     row = pick(table, statistic="difference", slice="all")
     assert (row["value"], row["n"], row["excluded_a"], row["excluded_b"]) == (0.25, 4, 3, 2)
     assert (row["only_a"], row["only_b"], row["clusters"]) == (2, 1, 4)
@@ -119,7 +123,7 @@ def test_the_family_is_every_comparison_on_every_corpus():
     for corpus in ("c", "d"):
         for cell, rate in (("a", 0.8), ("b", 0.3), ("c", 0.7)):
             rows += scored(cell, generator.random(120) < rate, conversations=12, corpus=corpus)
-    made = study(Comparison("x", "a", "b", SHOWN), Comparison("y", "a", "c", SHOWN), corpora=("c", "d"))
+    made = study(comparison("x", "a", "b", SHOWN), comparison("y", "a", "c", SHOWN), corpora=("c", "d"))
     table = told(rows, made)
     family = [row for row in table.to_pylist() if row["statistic"] == "difference" and row["slice"] == "all"]
     assert [(row["corpus"], row["comparison"]) for row in family] == [("c", "x"), ("c", "y"), ("d", "x"), ("d", "y")]
@@ -137,7 +141,7 @@ def test_the_family_is_every_comparison_on_every_corpus():
 def test_a_comparison_of_one_corpus_is_on_that_alone():
     rows = [*scored("a", [1, 0, 1, 1]), *scored("b", [0, 0, 1, 1])]
     rows += [row | {"corpus": "d"} for row in rows]
-    made = study(Comparison("x", "a", "b", SHOWN, corpus="d"), corpora=("c", "d"))
+    made = study(comparison("x", "a", "b", SHOWN, corpus="d"), corpora=("c", "d"))
     found = [row["corpus"] for row in told(rows, made).to_pylist() if row["statistic"] == "difference"]
     assert set(found) == {"d"}
 
@@ -149,7 +153,7 @@ def test_a_shift_is_the_difference_of_two_differences_on_common_questions():
         *scored("c", [1, 1, 0, 0, None]),
         *scored("d", [1, 0, 0, 0, 1]),
     ]
-    made = study(Comparison("base", "a", "b", SHOWN), Comparison("other", "c", "d", SHOWN, against="base"))
+    made = study(comparison("base", "a", "b", SHOWN), comparison("other", "c", "d", SHOWN, against="base"))
     row = pick(told(rows, made), statistic="shift", slice="all")
     assert (row["cell_a"], row["cell_b"], row["comparison"]) == ("other", "base", "other")
     assert (row["value"], row["n"], row["excluded_a"]) == (-0.25, 4, 1)
@@ -159,7 +163,10 @@ def test_a_shift_is_the_difference_of_two_differences_on_common_questions():
 def test_a_shift_against_another_corpus_says_that_nothing_is_paired():
     rows = [*scored("a", [1, 0, 1, 1]), *scored("b", [0, 0, 1, 1])]
     rows += [row | {"corpus": "d"} for row in rows]
-    comparisons = Comparison("x", "a", "b", SHOWN, corpus="c"), Comparison("y", "a", "b", SHOWN, "d", against="x")
+    comparisons = (
+        comparison("x", "a", "b", SHOWN, corpus="c"),
+        comparison("y", "a", "b", SHOWN, corpus="d", against="x"),
+    )
     row = pick(told(rows, study(*comparisons, corpora=("c", "d"))), statistic="shift")
     assert (row["value"], row["corpus"]) == (None, "d")
     assert row["note"].startswith("other_corpus")
@@ -170,7 +177,7 @@ def test_a_shift_between_two_measures_says_so():
     values = {"a": [1, 1, 1, 1], "b": [1, 0, 1, 1], "c": [0, 0, 1, 0], "d": [0, 1, 0, 0]}
     rows = [row for cell in "ab" for row in scored(cell, values[cell])]
     rows += [row for cell in "cd" for row in scored(cell, values[cell], measure=half)]
-    made = study(Comparison("base", "a", "b", SHOWN), Comparison("other", "c", "d", half, against="base"))
+    made = study(comparison("base", "a", "b", SHOWN), comparison("other", "c", "d", half, against="base"))
     row = pick(told(rows, made), statistic="shift", slice="all")
     assert (row["value"], row["cutoff"]) == (-0.25, 500)
     assert "other_measure" in row["note"]
@@ -187,7 +194,7 @@ def test_series_a_few_at_a_time_give_the_same_rows(monkeypatch):
 def test_a_metric_that_is_no_yes_or_no_has_no_mcnemar():
     measure = Measure("token_f1", "tokens", 1000)
     rows = [*scored("a", [0.5, 0.2, 1, 0], measure=measure), *scored("b", [0.1, 0.2, 1, 0.5], measure=measure)]
-    table = told(rows, study(Comparison("x", "a", "b", measure)))
+    table = told(rows, study(comparison("x", "a", "b", measure)))
     row = pick(table, statistic="difference", slice="all")
     assert (row["only_a"], row["only_b"]) == (None, None)
     assert "mcnemar" not in table["statistic"].to_pylist()
@@ -197,13 +204,13 @@ def test_mcnemar_of_repeats_goes_by_their_majority():
     rows = [*scored("b", [0, 0, 1, 1])]
     for repeat, values in enumerate(([1, 1, 0, 1], [1, 0, 0, 1], [0, 1, 0, 1])):
         rows += scored("a", values, repeat=repeat)
-    row = pick(told(rows, study(Comparison("x", "a", "b", SHOWN))), statistic="mcnemar", slice="all")
+    row = pick(told(rows, study(comparison("x", "a", "b", SHOWN))), statistic="mcnemar", slice="all")
     assert (row["only_a"], row["only_b"]) == (2, 1)
     assert "majority" in row["note"]
 
 
 def test_a_cell_without_the_measure_is_a_row_without_a_number():
-    table = told(scored("a", [1, 0, 1]), study(Comparison("x", "a", "b", SHOWN)))
+    table = told(scored("a", [1, 0, 1]), study(comparison("x", "a", "b", SHOWN)))
     row = pick(table, statistic="difference", slice="all")
     assert (row["value"], row["p"], row["p_holm"], row["n"]) == (None, None, None, 0)
     assert row["note"].startswith("no_scores")
@@ -211,11 +218,11 @@ def test_a_cell_without_the_measure_is_a_row_without_a_number():
 
 def test_equal_cells_differ_by_nothing_and_one_conversation_has_no_test():
     rows = [*scored("a", [1, 0, 1, 1]), *scored("b", [1, 0, 1, 1])]
-    row = pick(told(rows, study(Comparison("x", "a", "b", SHOWN))), statistic="difference", slice="all")
+    row = pick(told(rows, study(comparison("x", "a", "b", SHOWN))), statistic="difference", slice="all")
     assert (row["value"], row["low"], row["high"], row["p"], row["detectable"]) == (0.0, None, None, 1.0, None)
     assert "no_variance" in row["note"]
     rows = [row | {"conversation_id": "v"} for row in [*scored("a", [1, 1, 1, 0]), *scored("b", [1, 0, 0, 0])]]
-    row = pick(told(rows, study(Comparison("x", "a", "b", SHOWN))), statistic="difference", slice="all")
+    row = pick(told(rows, study(comparison("x", "a", "b", SHOWN))), statistic="difference", slice="all")
     assert (row["value"], row["low"], row["p"], row["clusters"]) == (0.5, None, None, 1)
     assert row["note"].startswith("one_cluster")
 
@@ -261,8 +268,8 @@ def test_no_input_makes_a_nan_or_an_exception_and_order_makes_no_difference(data
             values = data.draw(st.lists(value, max_size=7))
             rows += scored(cell, values, repeat=repeat, conversations=3, categories=("1", "", "x"))
     made = study(
-        Comparison("x", "a", "b", SHOWN),
-        Comparison("y", "a", "c", SHOWN, against="x"),
+        comparison("x", "a", "b", SHOWN),
+        comparison("y", "a", "c", SHOWN, against="x"),
         repeats=(Repeats("extraction", ("a", "b")),),
     )
     table = told(rows, made)
@@ -279,9 +286,9 @@ def test_no_input_makes_a_nan_or_an_exception_and_order_makes_no_difference(data
 def test_shuffled_rows_give_the_same_bits():
     generator = np.random.default_rng(2)
     rows = [row for cell in "abcd" for row in scored(cell, generator.random(90), conversations=30)]
-    table = told(rows, study(Comparison("x", "a", "b", SHOWN)))
+    table = told(rows, study(comparison("x", "a", "b", SHOWN)))
     generator.shuffle(rows)
-    assert told(rows, study(Comparison("x", "a", "b", SHOWN))).equals(table)
+    assert told(rows, study(comparison("x", "a", "b", SHOWN))).equals(table)
 
 
 def test_nothing_scored_is_nothing_told():
@@ -290,7 +297,7 @@ def test_nothing_scored_is_nothing_told():
 
 def test_a_difference_says_where_a_majority_of_repeats_counts_as_right():
     measure = Measure("judge_accuracy", "tokens", 1000, judge="j")
-    compared = study(Comparison("one", "a", "b", measure))
+    compared = study(comparison("one", "a", "b", measure))
     whole = [*scored("a", [1, 1, 0, 1], measure=measure), *scored("b", [0, 1, 0, 0], measure=measure)]
     row = pick(told(whole, compared), statistic="difference", slice="all")
     assert (row["only_a"], row["only_b"]) == (2, 0)

@@ -12,21 +12,18 @@ other (`normalised`).
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, Question
+from memlake.transforms.read.common.draft import Letters
 from memlake.transforms.read.common.gold import gold_of
 from memlake.transforms.read.common.json_items import read_items
 from memlake.transforms.read.common.side_files import beside, first_readable
-from memlake.transforms.text.clean import as_answer, as_name, text_letter
+from memlake.transforms.text.clean import as_answer, as_name, listed
 
+# The mark of a file of questions.
+QUESTIONS = {".*": [{"question": ..., "rubric": ...}]}
 _NAME = "probing_questions"
 _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 _EVIDENCE = "source_chat_ids"
 _ABSTENTION = "abstention"
-
-
-def is_questions(value: dict[str, Any]) -> bool:
-    """Whether it has the structure of a file of questions: lists of them by ability."""
-    firsts = [rows[0] for rows in value.values() if isinstance(rows, list) and rows and isinstance(rows[0], dict)]
-    return bool(firsts) and all("question" in row and "rubric" in row for row in firsts[:1])
 
 
 def questions_beside(conversation: Conversation) -> tuple[list[Question], list[DeadLetter]]:
@@ -36,35 +33,28 @@ def questions_beside(conversation: Conversation) -> tuple[list[Question], list[D
     if found is None:
         error = f"no {_NAME}.json beside the chat: conversation {conversation.conversation_id!r} has no questions"
         return [], [DeadLetter("questions_missing", error, uri, None, "file", "kept")]
-    questions, letters = list[Question](), list[DeadLetter]()
+    questions, letters = list[Question](), Letters(found)
     for item in read_items(found):
         if isinstance(item, DeadLetter):
-            letters.append(item)
-        elif not isinstance(item.value, dict):
-            error = f"questions are {type(item.value).__name__}, an object of lists by ability is expected"
-            letters.append(DeadLetter("malformed_record", error, found, item.index, "file"))
+            letters.letters.append(item)
+        elif isinstance(item.value, dict):
+            _add(item.value, conversation, questions, letters)
         else:
-            _add(item.value, conversation, found, questions, letters)
-    return questions, letters
+            letters.position = item.index
+            error = f"questions are {type(item.value).__name__}, an object of lists by ability is expected"
+            letters.report("malformed_record", error, "file")
+    return questions, letters.letters
 
 
-def _add(
-    by_ability: dict[str, Any],
-    conversation: Conversation,
-    uri: str,
-    questions: list[Question],
-    letters: list[DeadLetter],
-) -> None:
+def _add(by_ability: dict[str, Any], conversation: Conversation, questions: list[Question], letters: Letters) -> None:
     turns = set(conversation.turn_id)
     for ability, rows in by_ability.items():
         for number, row in enumerate(rows if isinstance(rows, list) else [rows]):
             what = f"question {ability} {number} of conversation {conversation.conversation_id!r}"
-            if not isinstance(row, dict):
-                error = f"{what} is {type(row).__name__}, an object is expected"
-                letters.append(DeadLetter("malformed_record", error, uri, len(questions), "question"))
-                continue
-            if letter := text_letter(row.get("question"), what, uri, len(questions), "question"):
-                letters.append(letter)
+            letters.position = len(questions)
+            if not letters.is_object(row, what, "question") or not letters.is_text(
+                row.get("question"), what, "question"
+            ):
                 continue
             answer = next((text for key in _ANSWERS if (text := as_answer(row.get(key))) is not None), None)
             given, roles = _evidence(row.get(_EVIDENCE))
@@ -77,7 +67,7 @@ def _add(
                     text=row["question"],
                     answer=answer,
                     category=ability,
-                    answers=[] if answer is None else [answer],
+                    answers=listed(answer),
                     evidence=gold_of(given, turns),
                     answerable=ability != _ABSTENTION,
                     attributes=rest | ({"evidence_roles": roles} if roles else {}),

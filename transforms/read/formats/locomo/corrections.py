@@ -8,6 +8,7 @@ from typing import Any
 from memlake.transforms.base.conversation import DeadLetter
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.base.opening import open_uri
+from memlake.transforms.read.common.draft import Draft
 
 _NAME = re.compile(r"locomo_(\d+)_qa(\d+)", re.ASCII)
 
@@ -18,14 +19,13 @@ class Corrections:
 
     rows: dict[tuple[int, int], dict[str, Any]]
 
-    def of(
-        self, conversation: int | None, position: int, text: str, uri: str, letters: list[DeadLetter]
-    ) -> dict[str, Any]:
-        """The correction of a question; {} when there is none, or when it is of another question (reported)."""
-        row = self.rows.get((-1 if conversation is None else conversation, position), {})
+    def of(self, position: int, text: str, draft: Draft) -> dict[str, Any]:
+        """The correction of a draft's question; {} when there is none, or when it is of another question (reported)."""
+        row = self.rows.get((-1 if draft.position is None else draft.position, position), {})
         if row and row.get("question") != text:
-            error = f"correction locomo_{conversation}_qa{position} is of another question than stands there"
-            letters.append(DeadLetter("correction_mismatch", error, uri, position, "question", "kept"))
+            error = f"correction locomo_{draft.position}_qa{position} is of another question than stands there"
+            letter = DeadLetter("correction_mismatch", error, draft.uri, position, "question", "kept")
+            draft.letters.append(letter)
             return {}
         return row
 

@@ -8,75 +8,62 @@ Corrected questions carry the correction as its file prints it: attributes `corr
 `correction_type`. A correction that has the key correct_evidence decides the evidence, even by an empty list.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
-from memlake.transforms.base.conversation import Conversation, DeadLetter, Question
+from memlake.transforms.base.conversation import Conversation, Question
+from memlake.transforms.read.common.draft import Draft
+from memlake.transforms.read.common.gold import Evidence, evidence_of
 from memlake.transforms.read.formats.locomo.answers import TURN_ID, corrected_answer
 from memlake.transforms.read.formats.locomo.corrections import Corrections
-from memlake.transforms.text.clean import as_answer, text_letter
-
-Evidence = list[tuple[str, str | None, str]]
+from memlake.transforms.text.clean import as_answer, listed
 
 
 def questions_of(
-    qa: list[Any], conversation: Conversation, index: int | None, corrections: Corrections | None
-) -> tuple[list[Question], list[DeadLetter]]:
+    qa: list[Any], conversation: Conversation, draft: Draft, corrections: Corrections | None
+) -> list[Question]:
     """Every question under the official labels and, where corrections are given, once more under the corrected ones."""
-    letters: list[DeadLetter] = []
     turns = set(conversation.turn_id)
     official, corrected = [], []
     for position, row in enumerate(qa):
-        what = f"question {position} of conversation {conversation.conversation_id!r}"
-        if not isinstance(row, dict):
-            error = f"{what} is {type(row).__name__}, an object is expected"
-            letters.append(DeadLetter("malformed_record", error, conversation.source_uri, index, "question"))
+        what = f"question {position} of {draft}"
+        if not draft.is_object(row, what, "question") or not draft.is_text(row.get("question"), what, "question"):
             continue
-        if letter := text_letter(row.get("question"), what, conversation.source_uri, index, "question"):
-            letters.append(letter)
-            continue
-        name = f"{conversation.conversation_id}:q{position}"
-        answer, evidence = as_answer(row.get("answer")), evidence_of(row.get("evidence"), turns)
+        name = f"{draft.name}:q{position}"
+        answer, evidence = as_answer(row.get("answer")), gold_of(row.get("evidence"), turns)
         official.append(_question(name, position, row, answer, evidence, "official"))
         if corrections is not None:
-            fixed = corrections.of(index, position, row["question"], conversation.source_uri, letters)
+            fixed = corrections.of(position, row["question"], draft)
             answer, known = corrected_answer(fixed, answer)
             if "correct_evidence" in fixed:
-                evidence = evidence_of(fixed["correct_evidence"], turns)
+                evidence = gold_of(fixed["correct_evidence"], turns)
             question = _question(name, position, row, answer, evidence, "corrected")
             question.answerable &= known
             named = {"correction": fixed.get("correct_answer"), "correction_type": fixed.get("error_type")}
             question.attributes |= {key: value for key, value in named.items() if value is not None}
             corrected.append(question)
-    return official + corrected, letters
+    return official + corrected
 
 
-def evidence_of(given: object, turns: set[str]) -> Evidence:
-    """Pair each id with the turn that it names and a status; one entry an id after splitting joined ones."""
-    evidence: Evidence = []
-    used: set[str] = set()
-    for item in given if isinstance(given, list) else [] if given is None else [given]:
-        raw = item if isinstance(item, str) else as_answer(item) or ""
-        if raw in turns:
-            named = [raw]
-        else:
-            named = [f"D{int(session)}:{int(place)}" for session, place in TURN_ID.findall(raw)]
-        if not named:
-            evidence.append((raw, None, "malformed"))
-        for turn_id in named:
-            if turn_id not in turns:
-                evidence.append((raw, None, "dangling"))
-                continue
-            status = "duplicate" if turn_id in used else "valid" if turn_id == raw else "normalised"
-            evidence.append((raw, turn_id, status))
-            used.add(turn_id)
-    return evidence
+def gold_of(given: object, turns: set[str]) -> Evidence:
+    """The evidence of a list of ids, or of one; a text that joins several has an entry for each."""
+    return evidence_of(_named(given, turns), turns)
+
+
+def _named(given: object, turns: set[str]) -> Iterator[tuple[str, str | None, str]]:
+    for item in listed(given):
+        raw = as_answer(item) or ""
+        ids = [raw] if raw in turns else [f"D{int(session)}:{int(place)}" for session, place in TURN_ID.findall(raw)]
+        if not ids:
+            yield raw, None, "malformed"
+        for turn_id in ids:
+            yield raw, turn_id, "valid" if turn_id == raw else "normalised"
 
 
 def _question(
     name: str, position: int, row: dict[str, Any], answer: str | None, evidence: Evidence, label_set: str
 ) -> Question:
     category = as_answer(row.get("category")) or ""
-    attributes = {"adversarial_answer": row["adversarial_answer"]} if "adversarial_answer" in row else {}
     return Question(
         question_id=name,
         position=position,
@@ -84,8 +71,8 @@ def _question(
         answer=answer,
         category=category,
         label_set=label_set,
-        answers=[] if answer is None else [answer],
+        answers=listed(answer),
         evidence=evidence,
         answerable=category != "5",
-        attributes=attributes,
+        attributes={key: row[key] for key in ("adversarial_answer",) if key in row},
     )

@@ -1,14 +1,14 @@
 """MemBench's steps: a message, or an exchange in a session, with the turns that it became."""
 
-import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from memlake.transforms.base.conversation import DeadLetter, Session
-from memlake.transforms.read.common.arrange import Columns
-from memlake.transforms.read.common.dated_messages import add_said, day_of, time_letter
-from memlake.transforms.read.common.gold import Evidence
-from memlake.transforms.text.clean import as_name, text_letter
+from memlake.transforms.base.conversation import Session
+from memlake.transforms.read.common.dated_messages import add_said, day_of
+from memlake.transforms.read.common.draft import Draft
+from memlake.transforms.read.common.gold import Evidence, evidence_of, raw_id
+from memlake.transforms.text.clean import as_name, listed
 
 # Where each role speaks; the first key that is there counts.
 _SAID = {"user": ("user_message", "user", "message"), "assistant": ("assistant_message", "assistant", "agent")}
@@ -18,78 +18,60 @@ _FLAT = "0"
 
 @dataclass(slots=True)
 class Steps:
-    """The turns of a record as columns, and which turns each (session, step) became."""
+    """The turns that each (session, step) of a draft became."""
 
-    columns: Columns = field(default_factory=Columns)
+    draft: Draft
     turns: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    def add_all(self, messages: list[Any]) -> None:
+        """Add the steps of a message_list in the source's order, flat, nested or both."""
+        nested = 0
+        for place, item in enumerate(messages):
+            if not isinstance(item, list):
+                self._add(item, place, _FLAT, None, f"step {place} of {self.draft}")
+                continue
+            session = _session(nested, item)
+            for number, step in enumerate(item):
+                what = f"step {number} of session {nested} of {self.draft}"
+                self._add(step, number, str(nested), session, what)
+            nested += 1
 
     def gold_of(self, given: object) -> Evidence:
         """The turns of each step named: [mid, ...] or [[sid, session], ...], or one of them alone."""
-        evidence: Evidence = []
-        used: set[str] = set()
-        for item in given if isinstance(given, list) else [] if given is None else [given]:
-            raw = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+        return evidence_of(self._named(given), {turn for turns in self.turns.values() for turn in turns})
+
+    def _named(self, given: object) -> Iterator[tuple[str, str | None, str]]:
+        for item in listed(given):
             parts = [as_name(part) for part in (item if isinstance(item, list) else [item, _FLAT])]
             if len(parts) != 2 or None in parts:
-                evidence.append((raw, None, "malformed"))
+                yield raw_id(item), None, "malformed"
                 continue
             step, session = parts
-            turns = self.turns.get((str(session), str(step)), [])
-            evidence += [(raw, turn, "duplicate" if turn in used else "valid") for turn in turns]
-            used.update(turns)
-            if not turns:
-                evidence.append((raw, None, "dangling"))
-        return evidence
+            # No turn has an empty id, so a step that became no turn is dangling.
+            for turn in self.turns.get((str(session), str(step)), [""]):
+                yield raw_id(item), turn, "valid"
 
-
-def steps_of(messages: list[Any], name: str, uri: str, index: int | None) -> tuple[Steps, list[DeadLetter]]:
-    """The steps of a message_list in the source's order, flat, nested or both."""
-    steps, letters = Steps(), list[DeadLetter]()
-    nested = 0
-    for place, item in enumerate(messages):
-        if not isinstance(item, list):
-            _add(steps, item, place, _FLAT, None, f"step {place} of conversation {name!r}", uri, index, letters)
-            continue
-        session = _session(nested, item)
-        for number, step in enumerate(item):
-            what = f"step {number} of session {nested} of conversation {name!r}"
-            _add(steps, step, number, str(nested), session, what, uri, index, letters)
-        nested += 1
-    return steps, letters
-
-
-def _add(
-    steps: Steps,
-    step: Any,
-    place: int,
-    number: str,
-    session: Session | None,
-    what: str,
-    uri: str,
-    index: int | None,
-    letters: list[DeadLetter],
-) -> None:
-    step = {"message": step} if isinstance(step, str) else step
-    if not isinstance(step, dict):
-        error = f"{what} is {type(step).__name__}, an object or a text is expected"
-        letters.append(DeadLetter("malformed_record", error, uri, index))
-        return
-    name = as_name(step.get("sid")) or as_name(step.get("mid")) or str(place)
-    said = {role: next((key for key in keys if key in step), None) for role, keys in _SAID.items()}
-    alone = said["assistant"] is None
-    letters += filter(None, [time_letter(step.get("time"), what, uri, index)])
-    for role, key in said.items():
-        if role == "assistant" and alone:
-            continue
-        text = None if key is None else step[key]
-        if letter := text_letter(text, f"{what}, {role}", uri, index):
-            letters.append(letter)
-            continue
-        turn_id = name if alone and session is None else f"{number}:{name}:{role}"
-        add_said(steps.columns, str(text), step.get("time"), role=role, turn_id=turn_id, session=session)
-        held = steps.turns.setdefault((number, name), [])
-        if turn_id not in held:
-            held.append(turn_id)
+    def _add(self, step: Any, place: int, number: str, session: Session | None, what: str) -> None:
+        draft = self.draft
+        step = {"message": step} if isinstance(step, str) else step
+        if not isinstance(step, dict):
+            draft.report("malformed_record", f"{what} is {type(step).__name__}, an object or a text is expected")
+            return
+        name = as_name(step.get("sid")) or as_name(step.get("mid")) or str(place)
+        said = {role: next((key for key in keys if key in step), None) for role, keys in _SAID.items()}
+        alone = said["assistant"] is None
+        draft.check_time(step.get("time"), what)
+        for role, key in said.items():
+            if role == "assistant" and alone:
+                continue
+            text = None if key is None else step[key]
+            if not draft.is_text(text, f"{what}, {role}"):
+                continue
+            turn_id = name if alone and session is None else f"{number}:{name}:{role}"
+            add_said(draft.columns, text, step.get("time"), role=role, turn_id=turn_id, session=session)
+            turns = self.turns.setdefault((number, name), [])
+            if turn_id not in turns:
+                turns.append(turn_id)
 
 
 def _session(number: int, steps: list[Any]) -> Session:

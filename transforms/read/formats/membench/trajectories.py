@@ -18,75 +18,60 @@ No copy of the data was at hand: the layout is that of the benchmark's documenta
 """
 
 from collections.abc import Iterator
-from typing import Any
 
-from memlake.transforms.base.conversation import Conversation, DeadLetter, Layout, Question, ReadOptions, Source
-from memlake.transforms.read.common.arrange import arrange, unique_ids
-from memlake.transforms.read.common.choice_question import choice_question
-from memlake.transforms.read.common.dated_messages import places_of, time_letter
+from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Source
+from memlake.transforms.read.common.choice_questions import choice_questions
+from memlake.transforms.read.common.dated_messages import places_of
+from memlake.transforms.read.common.draft import Draft
 from memlake.transforms.read.common.json_items import read_items
-from memlake.transforms.read.common.peek import whole_of
+from memlake.transforms.read.common.reader import Exactly, Reader, Within
 from memlake.transforms.read.common.side_files import stem_of
-from memlake.transforms.read.formats.membench.steps import Steps, steps_of
-from memlake.transforms.text.clean import as_name, text_letter
+from memlake.transforms.read.formats.membench.steps import Steps
+from memlake.transforms.text.clean import as_name
 
 _DEEPEST = 8
+_RECORD = Within({"message_list": ..., "QA": ...})
+# Of a long record the head may hold the messages alone, as it may of MemSim's, which stand in a list.
+_CUT = Exactly({"tid": ..., "message_list": ...})
 
 
-class MemBench:
-    """Both points of view of MemBench."""
-
-    name = "membench"
-    revision = 1
-    layout: Layout = "file"
-
-    def sniff(self, head: bytes) -> bool:
-        """Whether the first list in it, however deep, holds objects with a message_list and a QA."""
-        whole = value = whole_of(head)
-        for _ in range(_DEEPEST):
-            if isinstance(value, dict) and value and "message_list" not in value:
-                value = next(iter(value.values()))
-            elif isinstance(value, list) and value:
-                value = value[0]
-        # Of a long record the head may hold the messages alone, as it may of MemSim's, which stand in a list.
-        cut = isinstance(value, dict) and isinstance(whole, dict) and value.keys() == {"tid", "message_list"}
-        return _is_record(value) or cut
-
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG002
-        """Yield one conversation a record."""
-        for item in read_items(source.uri):
-            if isinstance(item, DeadLetter):
-                yield item
-                continue
-            for keys, record in _records(item.value, (stem_of(source.uri),)):
-                yield from self._conversation(record, keys, item.index, source.uri)
-
-    def _conversation(
-        self, record: object, keys: tuple[str, ...], index: int | None, uri: str
-    ) -> Iterator[Conversation | DeadLetter]:
-        tid = as_name(record.get("tid")) if isinstance(record, dict) else None
-        if not isinstance(record, dict) or tid is None or not isinstance(record.get("message_list"), list):
-            error = f"a record of {'-'.join(keys)} is not an object with a tid and a message_list"
-            yield DeadLetter("malformed_record", error, uri, index, "conversation")
-            return
-        name = "-".join([*keys, tid])
-        steps, letters = steps_of(record["message_list"], name, uri, index)
-        yield from letters
-        if not steps.columns.text:
-            error = f"conversation {name!r} has no turn to store"
-            yield DeadLetter("empty_conversation", error, uri, index, "conversation", "skipped")
-            return
-        made, letters = arrange(steps.columns, name, uri, self.name, index)
-        made.questions, more = _questions(record, made, steps, keys, index)
-        yield from [*letters, *more]
-        yield made
+def _read(source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG001
+    """Yield one conversation a record."""
+    for item in read_items(source.uri):
+        if isinstance(item, DeadLetter):
+            yield item
+            continue
+        for keys, record in _records(item.value, (stem_of(source.uri),)):
+            yield from _conversation(record, keys, item.index, source.uri)
 
 
-READER = MemBench()
+READER = Reader(name="membench", revision=1, layout="file", read=_read, wholes=(_RECORD, _CUT, {".*": Within(_CUT)}))
 
 
-def _is_record(value: object) -> bool:
-    return isinstance(value, dict) and "message_list" in value and "QA" in value
+def _conversation(
+    record: object, keys: tuple[str, ...], index: int | None, uri: str
+) -> Iterator[Conversation | DeadLetter]:
+    tid = as_name(record.get("tid")) if isinstance(record, dict) else None
+    if not isinstance(record, dict) or tid is None or not isinstance(record.get("message_list"), list):
+        error = f"a record of {'-'.join(keys)} is not an object with a tid and a message_list"
+        yield DeadLetter("malformed_record", error, uri, index, "conversation")
+        return
+    draft = Draft(uri, index, format_name=READER.name, name="-".join([*keys, tid]))
+    messages = record["message_list"]
+    steps = Steps(draft)
+    steps.add_all(messages)
+    made = draft.finish()
+    if made is not None:
+        flat = [message for item in messages for message in (item if isinstance(item, list) else [item])]
+        asked = record.get("QA")
+        made.questions = choice_questions(
+            asked if isinstance(asked, list) else [asked],
+            draft,
+            category=keys[-2] if len(keys) > 1 else keys[-1],
+            attributes={**places_of(flat), "subcategory": keys[-1]},
+            gold_of=steps.gold_of,
+        )
+    yield from draft.items(made)
 
 
 def _records(value: object, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
@@ -99,31 +84,3 @@ def _records(value: object, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
             yield keys, record
     else:
         yield keys, value
-
-
-def _questions(
-    record: dict[str, Any], conversation: Conversation, steps: Steps, keys: tuple[str, ...], index: int | None
-) -> tuple[list[Question], list[DeadLetter]]:
-    questions, names, letters = list[Question](), list[str](), list[DeadLetter]()
-    messages = record["message_list"]
-    flat = [one for item in messages for one in (item if isinstance(item, list) else [item])]
-    shared = {**places_of(flat), "subcategory": keys[-1]}
-    asked = record.get("QA")
-    for position, row in enumerate(asked if isinstance(asked, list) else [asked]):
-        what = f"question {position} of conversation {conversation.conversation_id!r}"
-        if not isinstance(row, dict):
-            error = f"{what} is {type(row).__name__}, an object is expected"
-            letters.append(DeadLetter("malformed_record", error, conversation.source_uri, index, "question"))
-            continue
-        if letter := text_letter(row.get("question"), what, conversation.source_uri, index, "question"):
-            letters.append(letter)
-            continue
-        letters += filter(None, [time_letter(row.get("time"), what, conversation.source_uri, index, "question")])
-        names.append((as_name(row.get("qid")) or f"q{position}").replace(":", "%3A"))
-        question = choice_question(row, steps.gold_of(row.get("target_step_id")))
-        question.position, question.category = position, keys[-2] if len(keys) > 1 else keys[-1]
-        question.attributes |= shared
-        questions.append(question)
-    for question, name in zip(questions, unique_ids(names), strict=True):
-        question.question_id = f"{conversation.conversation_id}:{name}"
-    return questions, letters

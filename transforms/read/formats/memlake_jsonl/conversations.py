@@ -42,102 +42,68 @@ is the same as absent.
 from collections.abc import Iterator
 from typing import Any
 
-from memlake.transforms.base.conversation import Conversation, DeadLetter, Layout, ReadOptions, Source
-from memlake.transforms.read.common.arrange import arrange
-from memlake.transforms.read.common.json_lines import LINE_BLOCK_BYTES, read_objects
-from memlake.transforms.read.common.peek import lines_of
+from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Source
+from memlake.transforms.read.common.draft import Draft
+from memlake.transforms.read.common.json_lines import each_line, read_objects
+from memlake.transforms.read.common.reader import Reader
 from memlake.transforms.read.formats.memlake_jsonl.extras import questions_of, units_of
 from memlake.transforms.read.formats.memlake_jsonl.turns import columns_of, partial
-from memlake.transforms.read.formats.memlake_jsonl.units import is_unit
 from memlake.transforms.text.clean import as_name
 
 
-class MemlakeConversations:
-    """One conversation a line."""
-
-    name = "memlake-conversations"
-    revision = 1
-    layout: Layout = "conversation_lines"
-
-    def sniff(self, head: bytes) -> bool:
-        """Whether a line is an object with `conversation_id` and a list of `turns`."""
-        return any("conversation_id" in line and isinstance(line.get("turns"), list) for line in lines_of(head))
-
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG002
-        """Yield one conversation a line, and what could not be read."""
-        for batch in read_objects(source, block_bytes=LINE_BLOCK_BYTES):
-            yield from batch.letters
-            for record, index in zip(batch.objects, batch.indices, strict=True):
-                for item in self._conversation(record, source.uri, batch.numbers.of, index):
-                    if isinstance(item, Conversation):
-                        item.position = batch.offset
-                    yield item
-
-    def _conversation(
-        self, record: dict[str, Any], uri: str, line_of: Any, index: int
-    ) -> Iterator[Conversation | DeadLetter]:
-        conversation_id, turns = as_name(record.get("conversation_id")), record.get("turns")
-        if conversation_id is None or not isinstance(turns, list):
-            lacks = "a list of turns" if conversation_id is not None else "conversation_id"
-            error = f"a line without {lacks}: it has {', '.join(record)!r:.100}"
-            yield DeadLetter("malformed_record", error, uri, line_of(index), "conversation")
-            return
-        columns, letters = columns_of(turns, uri, lambda _: line_of(index), f"conversation {conversation_id!r}")
-        made, more = arrange(columns, conversation_id, uri, self.name)
-        letters += more
-        if record.get("questions"):
-            made.questions, more = questions_of(record["questions"], made)
-            letters += more
-        if record.get("units"):
-            made.supplied, more = units_of(record["units"], made)
-            letters += more
-        if letters:
-            line = line_of(index)
-            for letter in letters:
-                letter.position = line
-            yield from letters
-        if made.text:
-            yield made
-        else:
-            error = f"conversation {conversation_id!r} has no turn to store"
-            yield DeadLetter("empty_conversation", error, uri, line_of(index), "conversation", "skipped")
+def _conversation(record: dict[str, Any], uri: str) -> Iterator[Conversation | DeadLetter]:
+    conversation_id, turns = as_name(record.get("conversation_id")), record.get("turns")
+    if conversation_id is None or not isinstance(turns, list):
+        lacks = "a list of turns" if conversation_id is not None else "conversation_id"
+        error = f"a line without {lacks}: it has {', '.join(record)!r:.100}"
+        yield DeadLetter("malformed_record", error, uri, None, "conversation")
+        return
+    draft = Draft(uri, format_name=CONVERSATIONS.name, name=conversation_id)
+    draft.columns = columns_of(turns, draft)
+    # Questions and units are looked at even where no turn is left: what is wrong with them is reported too.
+    made = draft.arrange()
+    if record.get("questions"):
+        made.questions = questions_of(record["questions"], made, draft)
+    if record.get("units"):
+        made.supplied = units_of(record["units"], made, draft)
+    yield from draft.items(made if made.text else draft.finish())
 
 
-class MemlakeTurns:
-    """One turn a line; yields partial conversations, one for each conversation in some 8 MiB of input."""
-
-    name = "memlake-turns"
-    revision = 1
-    layout: Layout = "turn_lines"
-
-    def sniff(self, head: bytes) -> bool:
-        """Whether a line is an object with `conversation_id` and `text`, and no unit."""
-        return any(
-            "conversation_id" in line and "text" in line and "turns" not in line and not is_unit(line)
-            for line in lines_of(head)
-        )
-
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG002
-        """Yield partial conversations (see Conversation), and what could not be read."""
-        for batch in read_objects(source, scope="turn"):
-            yield from batch.letters
-            groups: dict[str, tuple[list[Any], list[int]]] = {}
-            for record, index in zip(batch.objects, batch.indices, strict=True):
-                conversation_id = as_name(record.get("conversation_id"))
-                if conversation_id is None:
-                    error = f"a turn without conversation_id={record.get('conversation_id')!r:.100}"
-                    yield DeadLetter("malformed_record", error, source.uri, batch.numbers.of(index))
-                    continue
-                turns, indices = groups.setdefault(conversation_id, ([], []))
-                turns.append(record)
-                indices.append(index)
-            for conversation_id, (turns, indices) in groups.items():
-                line_of = lambda place, at=indices, numbers=batch.numbers: numbers.of(at[place])  # noqa: E731
-                columns, letters = columns_of(turns, source.uri, line_of, f"conversation {conversation_id!r}")
-                yield from letters
-                if columns.text:
-                    yield partial(columns, conversation_id, source.uri, self.name, batch.offset)
+CONVERSATIONS = Reader(
+    name="memlake-conversations",
+    revision=1,
+    layout="conversation_lines",
+    read=each_line(_conversation),
+    lines=({"conversation_id": ..., "turns": []},),
+)
 
 
-CONVERSATIONS = MemlakeConversations()
-TURNS = MemlakeTurns()
+def _read_turns(source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG001
+    """Yield partial conversations (see Conversation), one for each conversation in some 8 MiB of input."""
+    for batch in read_objects(source, scope="turn"):
+        yield from batch.letters
+        groups: dict[str, tuple[list[Any], list[int]]] = {}
+        for record, index in zip(batch.objects, batch.indices, strict=True):
+            conversation_id = as_name(record.get("conversation_id"))
+            if conversation_id is None:
+                error = f"a turn without conversation_id={record.get('conversation_id')!r:.100}"
+                yield DeadLetter("malformed_record", error, source.uri, batch.numbers.of(index))
+                continue
+            turns, indices = groups.setdefault(conversation_id, ([], []))
+            turns.append(record)
+            indices.append(index)
+        for conversation_id, (turns, indices) in groups.items():
+            draft = Draft(source.uri, format_name=TURNS.name, name=conversation_id)
+            draft.columns = columns_of(turns, draft)
+            for letter in draft.letters:
+                letter.position = batch.numbers.of(indices[letter.position or 0])
+            yield from draft.items(partial(draft, conversation_id, batch.offset) if draft.columns.text else None)
+
+
+TURNS = Reader(
+    name="memlake-turns",
+    revision=1,
+    layout="turn_lines",
+    read=_read_turns,
+    lines=({"conversation_id": ..., "text": ..., "turns": None, "representation": None},),
+)

@@ -1,11 +1,11 @@
 """Turn objects of memlake's own JSONL to columns: one comprehension a field, a loop only over what is odd."""
 
-from collections.abc import Callable
 from typing import Any
 
-from memlake.transforms.base.conversation import Conversation, DeadLetter, Session
+from memlake.transforms.base.conversation import Conversation, Session
 from memlake.transforms.read.common.arrange import KIND_OF_ROLE, KINDS, ROLES, Columns
-from memlake.transforms.text.clean import as_name, content_elsewhere, text_letter
+from memlake.transforms.read.common.draft import Draft
+from memlake.transforms.text.clean import as_name, content_elsewhere
 from memlake.transforms.text.dates import label_of, parse_time
 
 _NONE = type(None)
@@ -13,15 +13,13 @@ _NONE = type(None)
 _ELSEWHERE = ("turns", "messages", "content")
 
 
-def columns_of(
-    turns: list[Any], uri: str, line_of: Callable[[int], int], whose: str
-) -> tuple[Columns, list[DeadLetter]]:
-    """Columns of the turns that can be stored, in the order given; `line_of` gives the line of the turn at a place."""
-    letters: list[DeadLetter] = []
+def columns_of(turns: list[Any], draft: Draft) -> Columns:
+    """Columns of the turns that can be stored, in the order given; letters have the place of their turn as position."""
     places = range(len(turns))
     if not _plain(turns):
-        places_kept = [place for place in places if _storable(turns[place], place, uri, line_of, whose, letters)]
+        places_kept = [place for place in places if _storable(turns[place], place, draft)]
         turns, places = [turns[place] for place in places_kept], places_kept  # type: ignore[assignment]
+        draft.position = None
     text = [turn["text"] for turn in turns]
     given = _names(turns, "role")
     role = [ROLES.get(name, "participant") if name else "participant" for name in given]
@@ -31,17 +29,12 @@ def columns_of(
     said_at, said_zone = _times(said)
     session_at, session_zone, label = _dates([turn.get("session_at") for turn in turns])
     if said.count(None) < said_at.count(None):
-        letters += [
-            DeadLetter(
-                "broken_date",
-                f"said_at={value!r:.60} of turn {place} of {whose} is no date that can be read",
-                uri,
-                line_of(place),
-                outcome="kept",
-            )
-            for place, value, at in zip(places, said, said_at, strict=True)
-            if value is not None and at is None
-        ]
+        for place, value, at in zip(places, said, said_at, strict=True):
+            if value is not None and at is None:
+                draft.position = place
+                error = f"said_at={value!r:.60} of turn {place} of {draft} is no date that can be read"
+                draft.report("broken_date", error, outcome="kept")
+        draft.position = None
     # The zone of a turn is known when every time that it gives names one.
     zone = session_zone
     if said_at.count(None) < len(said_at):
@@ -49,21 +42,21 @@ def columns_of(
             (a or s is None) and (b or t is None) and not (s is None and t is None)
             for a, b, s, t in zip(said_zone, session_zone, said_at, session_at, strict=True)
         ]
-    columns = Columns(
+    return Columns(
         text=text, speaker=speaker, role=role, kind=kind, source_chars=list(map(len, text)),
         turn_id=_names(turns, "turn_id"), said_at=said_at, session_id=_names(turns, "session_id"),
         session_label=label, session_at=session_at, zone=zone,
     )  # fmt: skip
-    return columns, letters
 
 
-def partial(columns: Columns, conversation_id: str, uri: str, format_name: str, position: int) -> Conversation:
+def partial(draft: Draft, conversation_id: str, position: int) -> Conversation:
     """A partial conversation: turns as they stand in the source, ids only where the source gives them."""
+    columns = draft.columns
     keys = list(zip(columns.session_id, columns.session_label, columns.session_at, columns.zone, strict=True))
     index: dict[tuple[str | None, str | None, int | None, bool], int] = {}
     session = [index.setdefault(key, len(index)) for key in keys]
     return Conversation(
-        conversation_id, uri, format_name,
+        conversation_id, draft.uri, draft.format_name,
         [Session(name or "", label, at, zone) for name, label, at, zone in index],
         session, [name or "" for name in columns.turn_id], columns.speaker, columns.role, columns.kind, columns.text,
         columns.source_chars, columns.said_at, position=position,
@@ -80,26 +73,19 @@ def _plain(turns: list[Any]) -> bool:
     return set(map(type, texts)) <= {str} and not any(not t or t.isspace() for t in texts) and kinds <= {None, *KINDS}
 
 
-def _storable(
-    turn: Any, place: int, uri: str, line_of: Callable[[int], int], whose: str, letters: list[DeadLetter]
-) -> bool:
-    what = f"turn {place} of {whose}"
-    if not isinstance(turn, dict):
-        error = f"{what} is {type(turn).__name__}, an object is expected"
-        letters.append(DeadLetter("malformed_record", error, uri, line_of(place)))
+def _storable(turn: Any, place: int, draft: Draft) -> bool:
+    what = f"turn {place} of {draft}"
+    draft.position = place
+    if not draft.is_object(turn, what):
         return False
     if turn.get("text") is None and (held := content_elsewhere(turn, _ELSEWHERE)):
-        error = f"{what} has no text, it has {held}={turn[held]!r:.60}"
-        letters.append(DeadLetter("malformed_record", error, uri, line_of(place)))
+        draft.report("malformed_record", f"{what} has no text, it has {held}={turn[held]!r:.60}")
         return False
-    if letter := text_letter(turn.get("text"), what, uri, None):
-        letter.position = line_of(place)
-        letters.append(letter)
+    if not draft.is_text(turn.get("text"), what):
         return False
     kind = turn.get("kind")
     if kind is not None and (not isinstance(kind, str) or kind not in KINDS):
-        error = f"kind={kind!r:.60} of {what} is not one of {', '.join(sorted(KINDS))}"
-        letters.append(DeadLetter("unknown_kind", error, uri, line_of(place)))
+        draft.report("unknown_kind", f"kind={kind!r:.60} of {what} is not one of {', '.join(sorted(KINDS))}")
         return False
     return True
 

@@ -17,23 +17,25 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from memlake.transforms.base.conversation import Conversation, DeadLetter, Layout, ReadOptions, Session, Source
+from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Session, Source
 from memlake.transforms.base.opening import open_uri
-from memlake.transforms.read.common.arrange import ROLES, Columns, arrange
+from memlake.transforms.read.common.arrange import ROLES
+from memlake.transforms.read.common.draft import Draft
 from memlake.transforms.read.common.json_items import read_items
 from memlake.transforms.read.common.json_lines import LINE_BLOCK_BYTES, read_objects
-from memlake.transforms.read.common.peek import lines_of, whole_of
+from memlake.transforms.read.common.peek import whole_of
+from memlake.transforms.read.common.reader import Exactly, Reader, bears, header_of
 from memlake.transforms.read.common.side_files import folders_of, stem_of
 from memlake.transforms.read.formats.personamem.questions import (
     CONTEXT,
     END,
+    TABLES,
     Rows,
-    is_questions,
     questions_of,
     rows_beside,
     table_letter,
 )
-from memlake.transforms.text.clean import as_name, text_letter
+from memlake.transforms.text.clean import as_name
 
 # Contexts are named by a hash, which tells them from other objects of one key.
 _CONTEXT = re.compile(r"[0-9a-f]{16,}", re.ASCII)
@@ -41,87 +43,80 @@ _HISTORY = "chat_history"
 _HEAD_BYTES = 64 * 1024
 
 
-class PersonaMem:
-    """Both versions of PersonaMem."""
-
-    name = "personamem"
-    revision = 1
-    layout: Layout = "file"
-
-    def sniff(self, head: bytes) -> bool:
-        """Whether it is lines of shared contexts, one chat of version 2, or a table of questions."""
-        if is_questions(head) or any(_context_of(line) for line in lines_of(head)):
-            return True
-        whole = whole_of(head)
-        return isinstance(whole, dict) and isinstance(whole.get(_HISTORY), list)
-
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG002
-        """Yield each history as far as its questions see it, with these questions."""
-        head = _head_of(source.uri)
-        if is_questions(head):
-            yield table_letter(source.uri)
-            return
-        whole = whole_of(head)
-        rows = rows_beside(source.uri, 2 if isinstance(whole, dict) and _HISTORY in whole else 1)
-        yield from rows.letters
-        yield from self._chat(rows, source.uri) if rows.version == 2 else self._contexts(rows, source)
-
-    def _contexts(self, rows: Rows, source: Source) -> Iterator[Conversation | DeadLetter]:
-        for batch in read_objects(source, block_bytes=LINE_BLOCK_BYTES):
-            yield from batch.letters
-            for record, index in zip(batch.objects, batch.indices, strict=True):
-                yield from self._context(record, rows, source.uri, batch.numbers.of(index))
-
-    def _chat(self, rows: Rows, uri: str) -> Iterator[Conversation | DeadLetter]:
-        name = "-".join([*folders_of(uri)[-1:], stem_of(uri)])
-        for item in read_items(uri):
-            if isinstance(item, DeadLetter):
-                yield item
-            else:
-                history = item.value.get(_HISTORY) if isinstance(item.value, dict) else None
-                yield from self._conversation(history, name, rows.rows, rows, uri, item.index)
-
-    def _context(self, record: dict[str, Any], rows: Rows, uri: str, line: int) -> Iterator[Conversation | DeadLetter]:
-        context = _context_of(record)
-        if context is None:
-            error = "a line is not an object of one context's id and its messages"
-            yield DeadLetter("malformed_record", error, uri, line, "conversation")
-            return
-        history = record[context]
-        asked = [row for row in rows.rows if row.get(CONTEXT) == context]
-        ends = dict.fromkeys(row.get(END, "") for row in asked)
-        if not ends:
-            yield from self._conversation(history, context, [], rows, uri, line)
-        for end in ends:
-            of_end = [row for row in asked if row.get(END, "") == end]
-            if not end.isdecimal() or int(end) > len(history):
-                error = f"{END}={end!r} of {len(of_end)} questions is no number up to {len(history)} messages"
-                yield DeadLetter("malformed_record", error, uri, line, "question")
-                continue
-            yield from self._conversation(history[: int(end)], f"{context}-{int(end)}", of_end, rows, uri, line)
-
-    def _conversation(
-        self, history: object, name: str, asked: list[dict[str, str]], rows: Rows, uri: str, position: int | None
-    ) -> Iterator[Conversation | DeadLetter]:
-        if not isinstance(history, list):
-            error = f"the history of conversation {name!r} is {type(history).__name__}, a list of messages is expected"
-            yield DeadLetter("malformed_record", error, uri, position, "conversation")
-            return
-        columns, letters = _turns(history, name, uri, position)
-        yield from letters
-        if not columns.text:
-            error = f"conversation {name!r} has no turn to store"
-            yield DeadLetter("empty_conversation", error, uri, position, "conversation", "skipped")
-            return
-        made, letters = arrange(columns, name, uri, self.name, position)
-        # The source dates nothing, so an undated session is nothing to report.
-        letters = [letter for letter in letters if letter.reason != "undated_session"]
-        made.questions, more = questions_of(asked, made, rows)
-        yield from [*letters, *more]
-        yield made
+def _read(source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG001
+    """Yield each history as far as its questions see it, with these questions."""
+    head = _head_of(source.uri)
+    if any(bears(header_of(head), table) for table in TABLES):
+        yield table_letter(source.uri)
+        return
+    rows = rows_beside(source.uri, 2 if bears(whole_of(head), {_HISTORY: ...}) else 1)
+    yield from rows.letters
+    yield from _chat(rows, source.uri) if rows.version == 2 else _contexts(rows, source)
 
 
-READER = PersonaMem()
+READER = Reader(
+    name="personamem",
+    revision=1,
+    layout="file",
+    read=_read,
+    wholes=({_HISTORY: []},),
+    lines=(Exactly({_CONTEXT.pattern: []}),),
+    headers=TABLES,
+)
+
+
+def _contexts(rows: Rows, source: Source) -> Iterator[Conversation | DeadLetter]:
+    for batch in read_objects(source, block_bytes=LINE_BLOCK_BYTES):
+        yield from batch.letters
+        for record, index in zip(batch.objects, batch.indices, strict=True):
+            yield from _context(record, rows, source.uri, batch.numbers.of(index))
+
+
+def _chat(rows: Rows, uri: str) -> Iterator[Conversation | DeadLetter]:
+    name = "-".join([*folders_of(uri)[-1:], stem_of(uri)])
+    for item in read_items(uri):
+        if isinstance(item, DeadLetter):
+            yield item
+        else:
+            history = item.value.get(_HISTORY) if isinstance(item.value, dict) else None
+            yield from _conversation(history, name, rows.rows, rows, uri, item.index)
+
+
+def _context(record: dict[str, Any], rows: Rows, uri: str, line: int) -> Iterator[Conversation | DeadLetter]:
+    context = next(iter(record)) if len(record) == 1 else ""
+    if not _CONTEXT.fullmatch(context) or not isinstance(history := record[context], list):
+        error = "a line is not an object of one context's id and its messages"
+        yield DeadLetter("malformed_record", error, uri, line, "conversation")
+        return
+    asked = [row for row in rows.rows if row.get(CONTEXT) == context]
+    ends = dict.fromkeys(row.get(END, "") for row in asked)
+    if not ends:
+        yield from _conversation(history, context, [], rows, uri, line)
+    for end in ends:
+        of_end = [row for row in asked if row.get(END, "") == end]
+        if not end.isdecimal() or int(end) > len(history):
+            error = f"{END}={end!r} of {len(of_end)} questions is no number up to {len(history)} messages"
+            yield DeadLetter("malformed_record", error, uri, line, "question")
+            continue
+        yield from _conversation(history[: int(end)], f"{context}-{int(end)}", of_end, rows, uri, line)
+
+
+def _conversation(
+    history: object, name: str, asked: list[dict[str, str]], rows: Rows, uri: str, position: int | None
+) -> Iterator[Conversation | DeadLetter]:
+    if not isinstance(history, list):
+        error = f"the history of conversation {name!r} is {type(history).__name__}, a list of messages is expected"
+        yield DeadLetter("malformed_record", error, uri, position, "conversation")
+        return
+    draft = Draft(uri, position, format_name=READER.name, name=name)
+    _add_turns(history, draft)
+    made = draft.finish()
+    # The source dates nothing, so an undated session is nothing to report.
+    draft.letters = [letter for letter in draft.letters if letter.reason != "undated_session"]
+    if made is not None:
+        made.questions, letters = questions_of(asked, made, rows)
+        draft.letters += letters
+    yield from draft.items(made)
 
 
 def _head_of(uri: str) -> bytes:
@@ -133,32 +128,18 @@ def _head_of(uri: str) -> bytes:
         return b""
 
 
-def _context_of(record: dict[str, Any]) -> str | None:
-    """The context's id of a line of v1."""
-    key = next(iter(record)) if len(record) == 1 else ""
-    return key if _CONTEXT.fullmatch(key) and isinstance(record[key], list) else None
-
-
-def _turns(history: list[Any], name: str, uri: str, position: int | None) -> tuple[Columns, list[DeadLetter]]:
-    columns, letters = Columns(), list[DeadLetter]()
+def _add_turns(history: list[Any], draft: Draft) -> None:
     session, hidden = 0, 0
     for place, message in enumerate(history):
-        what = f"message {place} of conversation {name!r}"
-        if not isinstance(message, dict):
-            error = f"{what} is {type(message).__name__}, an object is expected"
-            letters.append(DeadLetter("malformed_record", error, uri, position))
+        what = f"message {place} of {draft}"
+        if not draft.is_object(message, what):
             continue
-        speaker = as_name(message.get("role")) or "unknown"
-        role = ROLES.get(speaker, "participant")
-        if role == "system":
+        if ROLES.get(as_name(message.get("role")) or "") == "system":
             hidden += 1
-            session += bool(columns.text)
-            continue
-        if letter := text_letter(message.get("content"), what, uri, position):
-            letters.append(letter)
-            continue
-        columns.add(message["content"], speaker=speaker, role=role, turn_id=str(place), session=Session(f"s{session}"))
+            session += bool(draft.columns.text)
+        elif draft.is_text(message.get("content"), what):
+            of_session = Session(f"s{session}")
+            draft.add_message(message["content"], message.get("role"), turn_id=str(place), session=of_session)
     if hidden:
-        error = f"{hidden} system messages of conversation {name!r} hold the persona: left out of the turns"
-        letters.append(DeadLetter("persona_left_out", error, uri, position, outcome="skipped"))
-    return columns, letters
+        error = f"{hidden} system messages of {draft} hold the persona: left out of the turns"
+        draft.report("persona_left_out", error, outcome="skipped")

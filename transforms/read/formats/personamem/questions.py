@@ -14,15 +14,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, Question
-from memlake.transforms.read.common.arrange import unique_ids
+from memlake.transforms.read.common.arrange import qualify
 from memlake.transforms.read.common.choices import Choices, shuffled
-from memlake.transforms.read.common.gold import Evidence
+from memlake.transforms.read.common.draft import Letters
+from memlake.transforms.read.common.gold import Evidence, evidence_of
+from memlake.transforms.read.common.reader import Mark
 from memlake.transforms.read.common.side_files import beside, first_readable, folders_of, stem_of
-from memlake.transforms.read.formats.personamem.tables import header_of, read_table
-from memlake.transforms.text.clean import Parsed, as_answer, as_name, mend, mended_letters, text_letter
+from memlake.transforms.read.formats.personamem.tables import read_table
+from memlake.transforms.text.clean import Parsed, as_answer, as_name, listed, mend, mended_letters
 
 CONTEXT, END = "shared_context_id", "end_index_in_shared_context"
 _LINKS = ("chat_history_32k_link", "chat_history_128k_link", "chat_history_link")
+# The marks of a table of questions, of either version.
+TABLES: tuple[Mark, ...] = ({"question_id": ..., CONTEXT: ..., END: ...}, {"user_query": ..., "|".join(_LINKS): ...})
 _SPLITS = ("benchmark", "val", "train")
 _LABEL = re.compile(r"\s*\(([a-z])\)\s*", re.ASCII)
 _SNIPPET = "related_conversation_snippet"
@@ -42,12 +46,6 @@ class Rows:
     rows: list[dict[str, str]] = field(default_factory=list)
     uri: str = ""
     letters: list[DeadLetter] = field(default_factory=list)
-
-
-def is_questions(head: bytes) -> bool:
-    """Whether it begins with the header of a table of questions."""
-    names = header_of(head)
-    return {"question_id", CONTEXT, END} <= names or ("user_query" in names and not names.isdisjoint(_LINKS))
 
 
 def rows_beside(uri: str, version: int) -> Rows:
@@ -81,39 +79,38 @@ def questions_of(
     asked: list[dict[str, str]], conversation: Conversation, rows: Rows
 ) -> tuple[list[Question], list[DeadLetter]]:
     """The questions of rows in their order; a row without a question is a dead letter."""
-    questions, names, letters = list[Question](), list[str](), list[DeadLetter]()
+    questions, names, letters = list[Question](), list[str](), Letters(rows.uri)
     for position, row in enumerate(asked):
+        letters.position = position
         own = as_name(row.get("question_id")) or f"{row.get('split', 'q')}-{row.get('row', position)}"
         what = f"question {own!r} of conversation {conversation.conversation_id!r}"
-        held = {key: _literal(row[key]) for key in _LITERALS if row.get(key)}
-        values = {key: parsed.value for key, parsed in held.items()}
-        mended = [f"{key}{path}" for key, parsed in held.items() for path in parsed.mended]
-        letters += mended_letters(mended, rows.uri, position)
+        literals = {key: _literal(row[key]) for key in _LITERALS if row.get(key)}
+        values = {key: parsed.value for key, parsed in literals.items()}
+        mended = [f"{key}{path}" for key, parsed in literals.items() for path in parsed.mended]
+        letters.letters += mended_letters(mended, rows.uri, position)
         text = _first(row, "user_question_or_message", "question") if rows.version == 1 else _query(row, values)
-        if letter := text_letter(text, what, rows.uri, position, "question"):
-            letters.append(letter)
+        if not letters.is_text(text, what, "question"):
             continue
         choices = _lettered(row, values) if rows.version == 1 else _apart(row, values, f"{own}|{position}")
         if choices.right is None:
             error = f"the options of {what} cannot be read, or none of them is the right one"
-            letters.append(DeadLetter("options_unreadable", error, rows.uri, position, "question", "kept"))
-        names.append(own.replace(":", "%3A"))
+            letters.report("options_unreadable", error, "question", "kept")
+        names.append(own)
         questions.append(
             Question(
                 question_id="",
                 position=position,
-                text=str(text),
+                text=text,
                 answer=choices.right_text,
                 category=_first(row, "question_type", "pref_type") or "",
-                answers=[] if choices.right_text is None else [choices.right_text],
+                answers=listed(choices.right_text),
                 evidence=_evidence(values.get(_SNIPPET), conversation),
                 options=choices.options,
                 attributes=choices.attributes | {key: row[key] for key in row if key not in _TOLD and row[key]},
             )
         )
-    for question, name in zip(questions, unique_ids(names), strict=True):
-        question.question_id = f"{conversation.conversation_id}:{name}"
-    return questions, letters
+    qualify(questions, names, conversation.conversation_id)
+    return questions, letters.letters
 
 
 def table_letter(uri: str) -> DeadLetter:
@@ -176,17 +173,16 @@ def _texts(given: object) -> list[str]:
 
 def _evidence(snippet: Any, conversation: Conversation) -> Evidence:
     """The turns of the user that a snippet repeats, each by its first place in the chat."""
-    held = {
-        text: turn_id for turn_id, text in reversed(list(zip(conversation.turn_id, conversation.text, strict=True)))
-    }
-    evidence: Evidence = []
-    used: set[str] = set()
-    for place, message in enumerate(snippet if isinstance(snippet, list) else []):
-        if not isinstance(message, dict) or message.get("role") != "user":
-            continue
-        text = message.get("content")
-        turn_id = held.get(text) if isinstance(text, str) else None
-        status = "dangling" if turn_id is None else "duplicate" if turn_id in used else "valid"
-        evidence.append((f"snippet-{place}", turn_id, status))
-        used |= {turn_id} if turn_id else set()
-    return evidence
+    turns = list(zip(conversation.text, conversation.turn_id, strict=True))
+    turn_of = dict(reversed(turns))
+    messages = enumerate(snippet if isinstance(snippet, list) else [])
+    said = [
+        (place, item.get("content"))
+        for place, item in messages
+        if isinstance(item, dict) and item.get("role") == "user"
+    ]
+    # No turn has an empty id, so what stands nowhere in the chat is dangling.
+    named = [
+        (f"snippet-{place}", turn_of.get(text, "") if isinstance(text, str) else "", "valid") for place, text in said
+    ]
+    return evidence_of(named, conversation.turn_id)

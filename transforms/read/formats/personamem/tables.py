@@ -1,6 +1,5 @@
 """Tables of questions as CSV: rows of texts, read once for all the chats that they belong to."""
 
-import csv
 import io
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -11,6 +10,7 @@ import pyarrow.csv as pacsv
 from memlake.transforms.base.conversation import DeadLetter, Source
 from memlake.transforms.base.opening import open_uri
 from memlake.transforms.base.sources import source_bytes
+from memlake.transforms.read.common.reader import header_of
 
 # A field may hold a whole list of messages, and a row must fit into one block.
 _BLOCK_BYTES = 64 * 1024 * 1024
@@ -22,15 +22,6 @@ class TextTable:
 
     rows: tuple[dict[str, str], ...] = ()
     letters: tuple[DeadLetter, ...] = field(default=())
-
-
-def header_of(head: bytes) -> set[str]:
-    """The names in the first line of a CSV; a set of little use for what is none."""
-    line = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").lstrip().split("\n")[0].strip()
-    try:
-        return set(next(csv.reader([line]), []))
-    except csv.Error:
-        return set()
 
 
 def read_table(uri: str) -> TextTable:

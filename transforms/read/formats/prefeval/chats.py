@@ -20,13 +20,13 @@ hold nothing to store (`side_file`).
 from collections.abc import Iterator
 from typing import Any
 
-from memlake.transforms.base.conversation import Conversation, DeadLetter, Layout, Question, ReadOptions, Source
-from memlake.transforms.read.common.arrange import Columns, arrange
+from memlake.transforms.base.conversation import Conversation, DeadLetter, Question, ReadOptions, Source
+from memlake.transforms.read.common.draft import Draft
 from memlake.transforms.read.common.json_items import read_items
-from memlake.transforms.read.common.peek import first_item
+from memlake.transforms.read.common.reader import Reader
 from memlake.transforms.read.common.side_files import stem_of
 from memlake.transforms.read.formats.prefeval.files import FILLERS, Beside, files_beside
-from memlake.transforms.text.clean import text_letter
+from memlake.transforms.text.clean import listed
 
 EXCHANGES = 10
 
@@ -41,65 +41,59 @@ _CHOICE = (
 )
 
 
-class PrefEval:
-    """The three forms of PrefEval's preferences."""
-
-    name = "prefeval"
-    revision = 1
-    layout: Layout = "file"
-
-    def sniff(self, head: bytes) -> bool:
-        """Whether it is a list of preferences with questions, or of the chats that go between the two."""
-        return _form_of(first_item(head)) is not None
-
-    def read(self, source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG002
-        """Yield one conversation a row; the files beside it are read once."""
-        topic = stem_of(source.uri)
-        files: Beside | None = None
-        for item in read_items(source.uri):
-            if isinstance(item, DeadLetter):
-                yield item
-                continue
-            form = _form_of(item.value)
-            if form in _SIDE and not item.index:
-                yield _side_file(form, topic, source.uri)
-                return
-            if form is None or form in _SIDE or not isinstance(item.value, dict):
-                error = "a row is not an object with a preference and a question in a form that is known"
-                yield DeadLetter("malformed_record", error, source.uri, item.index, "conversation")
-                continue
-            if files is None:
-                files = files_beside(source.uri, topic, EXCHANGES)
-                yield from files.letters
-            yield from self._conversation(item.value, form, item.index or 0, topic, files, source.uri)
-
-    def _conversation(
-        self, row: dict[str, Any], form: str, number: int, topic: str, files: Beside, uri: str
-    ) -> Iterator[Conversation | DeadLetter]:
-        name = f"{topic}-{form}-{number}"
-        columns, gold, letters = _turns(row, form, name, uri, number)
-        if not columns.text:
-            yield from letters
-            error = f"conversation {name!r} says no preference: nothing of it is stored"
-            yield DeadLetter("empty_conversation", error, uri, number, "conversation")
+def _read(source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG001
+    """Yield one conversation a row; the files beside it are read once."""
+    topic = stem_of(source.uri)
+    files: Beside | None = None
+    for item in read_items(source.uri):
+        if isinstance(item, DeadLetter):
+            yield item
+            continue
+        form = _form_of(item.value)
+        if form in _SIDE and not item.index:
+            yield _side_file(form, topic, source.uri)
             return
+        if form is None or form in _SIDE or not isinstance(item.value, dict):
+            error = "a row is not an object with a preference and a question in a form that is known"
+            yield DeadLetter("malformed_record", error, source.uri, item.index, "conversation")
+            continue
+        if files is None:
+            files = files_beside(source.uri, topic, EXCHANGES)
+            yield from files.letters
+        yield from _conversation(item.value, form, item.index or 0, topic, files, source.uri)
+
+
+READER = Reader(
+    name="prefeval",
+    revision=1,
+    layout="file",
+    read=_read,
+    items=({"preference": ..., "question": ...}, {"conversation": [], "conversation_id": ..., "turn": ...}),
+)
+
+
+def _conversation(
+    row: dict[str, Any], form: str, number: int, topic: str, files: Beside, uri: str
+) -> Iterator[Conversation | DeadLetter]:
+    name = f"{topic}-{form}-{number}"
+    draft = Draft(uri, number, format_name=READER.name, name=name)
+    gold = _add_turns(row, form, draft)
+    made = None
+    if draft.columns.text:
         for role, text in files.fillers:
-            columns.add(text, speaker=role, role=role)
-        made, more = arrange(columns, name, uri, self.name, number)
-        letters += more
-        if letter := text_letter(row.get("question"), f"the question of {name!r}", uri, number, "question"):
-            letters.append(letter)
-        else:
-            # Turns without ids of their own are named by their places.
-            made.questions = [_question(row, form, number, topic, files, [made.turn_id[place] for place in gold], name)]
-            if files.options and not made.questions[0].options:
-                error = f"mcq_options has no options in row {number} for the question of {name!r}"
-                letters.append(DeadLetter("options_missing", error, uri, number, "question", "kept"))
-        yield from letters
-        yield made
-
-
-READER = PrefEval()
+            draft.columns.add(text, speaker=role, role=role)
+        made = draft.finish()
+    else:
+        error = f"{draft} says no preference: nothing of it is stored"
+        draft.report("empty_conversation", error, "conversation")
+    if made is not None and draft.is_text(row.get("question"), f"the question of {name!r}", "question"):
+        # Turns without ids of their own are named by their places.
+        question = _question(row, form, number, topic, files, [made.turn_id[place] for place in gold], name)
+        made.questions = [question]
+        if files.options and not question.options:
+            error = f"mcq_options has no options in row {number} for the question of {name!r}"
+            draft.report("options_missing", error, "question", "kept")
+    yield from draft.items(made)
 
 
 def _form_of(row: object) -> str | None:
@@ -124,19 +118,16 @@ def _side_file(form: str, topic: str, uri: str) -> DeadLetter:
     return DeadLetter("side_file", error, uri, None, "file", "skipped")
 
 
-def _turns(
-    row: dict[str, Any], form: str, name: str, uri: str, number: int
-) -> tuple[Columns, list[int], list[DeadLetter]]:
-    """The turns in which the preference is told, and the places of those that are gold."""
-    columns, gold, letters = Columns(), list[int](), list[DeadLetter]()
+def _add_turns(row: dict[str, Any], form: str, draft: Draft) -> list[int]:
+    """Add the turns in which the preference is told; return the places of those that are gold."""
+    gold: list[int] = []
     for what, text, role, shows in _told(row, form):
-        if letter := text_letter(text, f"{what} of {name!r}", uri, number):
-            letters.append(letter)
+        if not draft.is_text(text, f"{what} of {draft.name!r}"):
             continue
         if shows:
-            gold.append(len(columns.text))
-        columns.add(text, speaker=role, role=role)
-    return columns, gold, letters
+            gold.append(len(draft.columns.text))
+        draft.columns.add(text, speaker=role, role=role)
+    return gold
 
 
 def _told(row: dict[str, Any], form: str) -> Iterator[tuple[str, Any, str, bool]]:
@@ -172,7 +163,7 @@ def _question(
         text=row["question"],
         answer=choices.right_text,
         category=form,
-        answers=[] if choices.right_text is None else [choices.right_text],
+        answers=listed(choices.right_text),
         evidence=[(turn_id, turn_id, "valid") for turn_id in gold],
         options=choices.options,
         attributes=attributes | choices.attributes | {"topic": topic, "row": number, "evidence_grain": grain},

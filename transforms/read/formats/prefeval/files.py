@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 
 from memlake.transforms.base.conversation import DeadLetter
 from memlake.transforms.read.common.choices import Choices, shuffled
+from memlake.transforms.read.common.draft import Letters
 from memlake.transforms.read.common.json_items import read_items
 from memlake.transforms.read.common.side_files import beside, first_readable
-from memlake.transforms.text.clean import as_answer, text_letter
+from memlake.transforms.text.clean import as_answer
 
 FILLERS = "filtered_inter_turns.json"
 _OPTIONS = "mcq_options"
@@ -63,13 +64,11 @@ def _read_fillers(uri: str, messages: int, found: Beside) -> None:
             if len(found.fillers) == messages:
                 return
             what = f"message {place} of chat {item.index}"
+            letters = Letters(uri, item.index, found.letters)
             role = message.get("role") if isinstance(message, dict) else None
             if not isinstance(message, dict) or role not in _ROLES:
-                error = f"{what} is not an object with the role user or assistant"
-                found.letters.append(DeadLetter("malformed_record", error, uri, item.index))
-            elif letter := text_letter(message.get("content"), what, uri, item.index):
-                found.letters.append(letter)
-            else:
+                letters.report("malformed_record", f"{what} is not an object with the role user or assistant")
+            elif letters.is_text(message.get("content"), what):
                 found.fillers.append((str(role), message["content"]))
 
 

@@ -1,0 +1,33 @@
+"""Rewrite infra/study.schema.json from the models of a study's file, for editors of TOML: `make readme`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from memlake.transforms.study.file import StudyFile
+
+SCHEMA = Path(__file__).parent / "study.schema.json"
+
+
+def schema_text() -> str:
+    """The JSON schema in draft 4, which is what taplo, behind the editors, knows."""
+    schema = {"$schema": "http://json-schema.org/draft-04/schema#", **_draft_4(StudyFile.model_json_schema())}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _draft_4(schema: Any) -> Any:
+    """A schema without what came after draft 4, without null, which TOML does not have, and without empty defaults."""
+    if isinstance(schema, list):
+        return [_draft_4(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if {"type": "null"} in schema.get("anyOf", ()):
+        schema = schema["anyOf"][0] | {key: value for key, value in schema.items() if key != "anyOf"}
+    if "const" in schema:
+        schema = schema | {"enum": [schema["const"]]}
+    dropped = {"const", "discriminator", "title"} | ({"default"} if not schema.get("default", True) else set())
+    return {key: _draft_4(value) for key, value in schema.items() if key not in dropped}
+
+
+if __name__ == "__main__":
+    SCHEMA.write_text(schema_text(), encoding="utf-8")

@@ -1,0 +1,109 @@
+"""What a format is to the rest: a name, how its files are read, and the marks by which they are known.
+
+A mark is written as the JSON that it is found in. `{"question_id": ..., "haystack_.*": [{"role": ...}]}` is an object with
+a question_id of any value and a list under a key that begins with haystack_, in which an object has a role:
+
+- `...` is any value, `[]` any list, `[MARK]` a list of which some item bears the mark;
+- `{KEY: MARK}` is an object with a key that the regular expression KEY matches whole and whose value bears the mark; `None`
+  in place of the mark says that there is no such key; `Exactly({...})` that there are no keys but these;
+- `Within(MARK)` is whatever is, or begins with, something that bears the mark, however deep.
+"""
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import EllipsisType
+from typing import Any
+
+from memlake.transforms.base.conversation import Conversation, DeadLetter, Layout, ReadOptions, Source
+from memlake.transforms.read.common.peek import first_item, lines_of, whole_of
+
+_DEEPEST = 8
+
+
+class Exactly(dict[str, Any]):
+    """An object without other keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A value that bears the mark, or whose first value or item does, and so on."""
+
+    mark: "Mark"
+
+
+Mark = EllipsisType | list[Any] | Mapping[str, Any] | Within
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A format; `layout` decides how its files are cut into shards.
+
+    'file': a shard is whole files. 'conversation_lines': a line is a conversation, so byte ranges are shards.
+    'turn_lines': a line is a turn, so a first job gathers each conversation's turns.
+
+    Attributes:
+        revision: raised when the same file gives other turns or questions; it is part of their hashes.
+        read: yields conversations and dead letters; never raises for bad content.
+        items: marks of the first object of a file that is a list.
+        wholes: marks of a file that is one JSON text.
+        lines: marks of an object that stands alone on a line.
+        headers: marks of the first line of a CSV, its names as keys.
+    """
+
+    name: str
+    revision: int
+    layout: Layout
+    read: Callable[[Source, ReadOptions], Iterator[Conversation | DeadLetter]]
+    items: tuple[Mark, ...] = ()
+    wholes: tuple[Mark, ...] = ()
+    lines: tuple[Mark, ...] = ()
+    headers: tuple[Mark, ...] = ()
+
+    def knows(self, head: bytes) -> bool:
+        """Whether these first bytes (up to 64 KiB) bear one of its marks; a value may break off at their end."""
+        return (
+            any(bears(first_item(head), mark) for mark in self.items)
+            or any(bears(whole_of(head), mark) for mark in self.wholes)
+            or any(bears(line, mark) for mark in self.lines for line in lines_of(head))
+            or any(bears(header_of(head), mark) for mark in self.headers)
+        )
+
+
+def bears(value: object, mark: Mark) -> bool:
+    """Whether a JSON value bears a mark."""
+    if isinstance(mark, Within):
+        return _begins_with(value, mark.mark)
+    if isinstance(mark, list):
+        return isinstance(value, list) and (not mark or any(bears(item, mark[0]) for item in value))
+    if isinstance(mark, Mapping):
+        return (
+            isinstance(value, dict)
+            and all(_has(value, key, inner) for key, inner in mark.items())
+            and not (isinstance(mark, Exactly) and len(value) > len(mark))
+        )
+    return True
+
+
+def header_of(head: bytes) -> dict[str, None]:
+    """The names in the first line of a CSV, in order; of little use for what is none."""
+    line = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").lstrip().split("\n")[0].strip()
+    try:
+        return dict.fromkeys(next(csv.reader([line]), []))
+    except csv.Error:
+        return {}
+
+
+def _has(value: dict[str, Any], key: str, inner: Mark | None) -> bool:
+    names = [key] if key in value else [name for name in value if re.fullmatch(key, name)]
+    return not names if inner is None else any(bears(value[name], inner) for name in names)
+
+
+def _begins_with(value: object, mark: Mark) -> bool:
+    for _ in range(_DEEPEST):
+        if bears(value, mark):
+            return True
+        firsts = list(value.values())[:1] if isinstance(value, dict) else value[:1] if isinstance(value, list) else []
+        value = firsts[0] if firsts else None
+    return False
