@@ -6,17 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memlake.flows.cli.printing import output, table
-from memlake.schemas.metrics import METRICS
+from memlake.schemas.metrics import METRICS, Metric
 
 if TYPE_CHECKING:
     from memlake.transforms.evaluate.means import Mean, Means
 
-# The headline first: recall of a summary is generous by construction, survival is not.
-TITLES = {
-    card.name: card.title
-    for card in sorted(METRICS.values(), key=lambda card: card.table or 0)
-    if card.table is not None
-}
 _PLACE = ("corpus", "cell", "metric", "judge", "label_set", "cutoff_kind", "cutoff")
 _DIFFERENCE = (
     "corpus", "cell_a", "cell_b", "metric", "cutoff_kind", "cutoff", "judge", "n", "value", "low", "high", "p",
@@ -100,16 +94,21 @@ def layout(found: "Means") -> list[tuple[str, list[dict[str, object]]]]:
     for corpus, label_set, judge in dict.fromkeys(
         (row["corpus"], row["label_set"], row["judge"]) for row in found["means"]
     ):
-        for metric, title in TITLES.items():
-            key = (metric, corpus, label_set, judge)
+        for card in sorted(_tabled(), key=lambda card: card.table or 0):
+            key = (card.name, corpus, label_set, judge)
             rows = [
                 row for row in found["means"] if (row["metric"], row["corpus"], row["label_set"], row["judge"]) == key
             ]
             if rows:
-                under = [metric, f"labels: {label_set}", *([f"judge: {judge}"] if judge else [])]
+                under = [card.name, f"labels: {label_set}", *([f"judge: {judge}"] if judge else [])]
                 on = f" on {corpus}" if len(found["corpora"]) > 1 else ""
-                tables.append((f"{title}{on} ({', '.join(under)})", _wide(rows)))
+                tables.append((f"{card.title}{on} ({', '.join(under)})", _wide(rows)))
     return tables
+
+
+def _tabled() -> list[Metric]:
+    """The metrics that have a table; the headline first: recall of a summary is generous by construction, survival is not."""
+    return [card for card in METRICS.values() if card.table is not None]
 
 
 def _wide(rows: "Sequence[Mean]") -> list[dict[str, object]]:
@@ -143,9 +142,10 @@ def _range(counts: Sequence[int]) -> int | str:
 
 def _excluded(found: "Means") -> dict[str, int]:
     """Questions that a metric of the layout could not score, by reason: of each corpus the most in any cell at any cutoff."""
+    tabled = {card.name for card in _tabled()}
     sums, most, by_reason = Counter[tuple[Any, ...]](), Counter[tuple[str, str]](), Counter[str]()
     for row in found["means"]:
-        for reason, number in (row["reasons"] or {}).items() if row["metric"] in TITLES else ():
+        for reason, number in (row["reasons"] or {}).items() if row["metric"] in tabled else ():
             sums[reason, *(row[name] for name in _PLACE)] += number
     for (reason, corpus, *_), number in sums.items():
         most[reason, corpus] = max(most[reason, corpus], number)

@@ -5,9 +5,10 @@ from answered_runs import context, question, run_tables, said, source_tokens, un
 from reported_runs import RUN, reported
 from small_tables import connection_of, rows_of
 
+from memlake.flows.cli.printing.studies import layout
 from memlake.schemas import EVIDENCE, PROVENANCE, RETRIEVALS, SCORES
 from memlake.schemas.metrics import METRICS, Metric
-from memlake.transforms.evaluate.runs import Means, excluded_of, layout
+from memlake.transforms.evaluate.means import Means
 from memlake.transforms.report.page.page import page
 from memlake.transforms.score.answer_metrics import TEXT_METRICS, TextMetric
 from memlake.transforms.score.scores import evaluate
@@ -150,7 +151,6 @@ def test_the_words_of_a_metric_in_tables_and_pages_are_those_of_its_card(toy):
         run_id="r", study="s", corpora=["c"], questions=2, forgotten=0, means=[mean], published=[], empty_contexts=[]
     )
     assert layout(means)[0][0].startswith("Answers that shout (loudness")
-    assert excluded_of(means) == {"cut": 1}
 
     run = reported()
     text = run.text.replace('"judge_accuracy"', '"loudness"').replace('judge = "match"\n[readers', "[readers")
