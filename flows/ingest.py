@@ -12,7 +12,7 @@ from memlake.flows.run.record import check_dead_letters, finish, run_of
 from memlake.flows.run.settings import IngestSettings
 from memlake.transforms.base.errors import LakeConflictError
 from memlake.transforms.base.ids import check_name
-from memlake.transforms.base.shard import Shard
+from memlake.transforms.base.sources import Shard
 from memlake.transforms.lake.stage.manifest import dead_rows
 from memlake.transforms.lake.storage.lake import Lake, open_lake
 from memlake.transforms.lake.storage.snapshot import Snapshot

@@ -11,9 +11,8 @@ from memlake.flows.run.settings import LinkRunSettings
 from memlake.schemas.vectors import vectors_table
 from memlake.transforms.embed.catalogue import check_embedder
 from memlake.transforms.lake.query.stored_shards import check_representations
-from memlake.transforms.lake.storage.base_parts import BaseParts
 from memlake.transforms.lake.storage.lake import open_lake
-from memlake.transforms.lake.storage.parts import UNITS_PART, VECTORS_PART
+from memlake.transforms.lake.storage.parts import UNITS_PART, VECTORS_PART, BaseParts
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.link.batches import LinkWish, not_embedded
 from memlake.transforms.represent.batches import BuildSpec

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memlake.flows.run.settings import ProbesSettings
-from memlake.transforms.base.atomic_files import put_text
 from memlake.transforms.base.errors import UsageError
+from memlake.transforms.lake.storage.place import put_text
 from memlake.transforms.probes.check import check
 from memlake.transforms.probes.conversation import Probes, conversation_of, tag_of
 from memlake.transforms.probes.jsonl import lines_of

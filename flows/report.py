@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from memlake.transforms.base.atomic_files import put_text
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.base.jsonable import json_text
 from memlake.transforms.evaluate.runs import find_run, runs_of, study_of_run
 from memlake.transforms.lake.commit.publish import forgotten_of
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.lake.storage.place import put_text
 from memlake.transforms.report.data.document import Document
 from memlake.transforms.report.data.report import report_document
 from memlake.transforms.report.page.page import page

@@ -50,12 +50,12 @@ class Table:
         """The schema of one Parquet file: without the partition columns, which its path names."""
         return pa.schema([f for f in self.columns if f.name not in self.partition_by])
 
-    @property
+    @cached_property
     def has_later_columns(self) -> bool:
         """Whether older files may lack a column."""
         return any(b"later" in (field.metadata or {}) for field in self.columns)
 
-    @property
+    @cached_property
     def descriptions(self) -> dict[str, str]:
         """Of each column the sentence that describes it."""
         return {field.name: field.metadata[b"description"].decode() for field in self.columns}

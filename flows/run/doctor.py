@@ -57,7 +57,7 @@ def check(configuration: Configuration) -> Diagnosis:
 
 
 def _tools() -> Facts:
-    from memlake.flows.run.runners import prism_location  # imports Beam: only here
+    from memlake.flows.run.prism import prism_location
 
     prism, api = prism_location(), configured_api()
     return {

@@ -1,5 +1,9 @@
-"""Jobs as data: what is to be done with shards, which any process can do; and Beam, which does it unless told otherwise."""
+"""Jobs as data: what is to be done with shards, which any process can do; and Beam, which does it by default."""
 
+import logging
+import shlex
+import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -8,12 +12,15 @@ from pathlib import Path
 from typing import ClassVar
 
 import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.runners.portability.portable_runner import PortableRunner
+from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
-from memlake.flows.run.progress import watching
-from memlake.flows.run.runners import runner
+from memlake.flows.run.prism import prism
 from memlake.transforms.base.conversation import ReadOptions
-from memlake.transforms.base.errors import JobFailedError
-from memlake.transforms.base.shard import Shard
+from memlake.transforms.base.errors import JobFailedError, UsageError
+from memlake.transforms.base.sources import Shard
 from memlake.transforms.embed.beam import EmbedUnits
 from memlake.transforms.lake.stage.beam import StageFiles
 from memlake.transforms.lake.stage.progress import Progress
@@ -151,3 +158,122 @@ def _pipeline(execution: Execution) -> Iterator[beam.Pipeline]:
         raise JobFailedError(
             f"the pipeline failed: {lines[-1].strip()}", hint="mend the cause and run it again"
         ) from error
+
+
+_REFRESH_S = 0.5
+# DaskRunner mixes tagged outputs, loses branches and ignores windows without a word; 'direct' may pick Prism.
+_REFUSED = {
+    "dask": "it loses branches and ignores windows without an error",
+    "daskrunner": "it loses branches and ignores windows without an error",
+    "direct": "which runner it means depends on what is installed",
+    "directrunner": "which runner it means depends on what is installed",
+}
+
+
+@contextmanager
+def watching(
+    progress: Progress,
+    shards: int | None,
+    total_bytes: int | None,
+    *,
+    label: str,
+    quiet: bool,
+    asked: Callable[[], str] | None = None,
+) -> Iterator[None]:
+    """Draw a run's progress on stderr until the block ends; draw nothing where stderr is no terminal.
+
+    Args:
+        asked: what models were asked so far, where any is. All input is read long before they have answered: the bar
+            then only tells that the run is alive, as it does where nobody knows how many shards there are.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    bar = Bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn() if total_bytes else TaskProgressColumn(),
+        TextColumn("{task.fields[shards]} shards, {task.fields[turns]} turns{task.fields[asked]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    stop = threading.Event()
+    with bar:
+        total = float(total_bytes or 1)
+        of_all = "" if shards is None else f"/{shards}"
+        task = bar.add_task(label, total=total, shards=f"0{of_all}", turns="0", asked="")
+        shown = 0.0
+
+        def draw() -> None:
+            nonlocal shown
+            last = False
+            while not last:
+                last = stop.wait(_REFRESH_S)
+                done = progress.done(shards)
+                # A shard that is larger than those before it makes the whole larger; what was shown stays.
+                shown = max(shown, (done.share or 0.0) * total)
+                more = f", {asked()}" if asked else ""
+                waiting = done.share is None or (asked is not None and shown >= total)
+                # rich takes no total for "leave it as it is" in `update`.
+                bar.tasks[0].total = None if waiting else total
+                bar.update(task, completed=shown, shards=f"{done.shards}{of_all}", turns=f"{done.turns:,}", asked=more)
+
+        thread = threading.Thread(target=draw, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+
+@contextmanager
+def runner(name: str, *, workers: int, options: tuple[str, ...] = ()) -> Iterator[beam.Pipeline]:
+    """A pipeline that runs when the block ends, on the named runner.
+
+    Args:
+        name: 'fnapi' (this process, or `workers` processes), 'prism', or a Beam runner's own name.
+        options: 'NAME=VALUE' for the runner, as Beam spells them.
+
+    Raises:
+        UsageError: a runner that is known to lose data, or that is not there.
+    """
+    if name.lower() in _REFUSED:
+        raise UsageError(
+            f"runner={name!r} is refused: {_REFUSED[name.lower()]}", hint="--runner fnapi or --runner prism"
+        )
+    flags = [option if option.startswith("--") else f"--{option}" for option in options]
+    if name == "fnapi":
+        with beam.Pipeline(
+            _fnapi(workers), options=PipelineOptions([f"--direct_num_workers={workers}", *flags])
+        ) as made:
+            yield made
+    elif name == "prism":
+        with prism() as endpoint:
+            server = [f"--job_endpoint={endpoint}", "--environment_type=LOOPBACK"]
+            with beam.Pipeline(PortableRunner(), options=PipelineOptions([*server, *flags])) as pipeline:
+                yield pipeline
+    else:
+        try:
+            pipeline = beam.Pipeline(name, options=PipelineOptions(flags))
+        except ValueError as error:
+            raise UsageError(f"runner={name!r} is not known to Beam: {error}", hint="--runner fnapi") from error
+        with pipeline:
+            yield pipeline
+
+
+def _fnapi(workers: int) -> FnApiRunner:
+    """Beam's local runner, in this process or over worker processes of our own making."""
+    if workers == 1:
+        return FnApiRunner()
+    # It warns that several workers want another running mode, whose workers print every step they take.
+    logging.getLogger("apache_beam.runners.portability.fn_api_runner.fn_runner").setLevel(logging.ERROR)
+    command = (
+        f"exec {shlex.quote(sys.executable)} -m memlake.flows.run.worker"  # exec: the worker sees us as its parent
+    )
+    return FnApiRunner(default_environment=SubprocessSDKEnvironment.from_command_string(command))

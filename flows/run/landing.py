@@ -18,23 +18,23 @@ from memlake.schemas import REPRESENTATIONS
 from memlake.schemas.table import settings_json
 from memlake.schemas.vectors import representation_of, vectors_table
 from memlake.transforms.base.errors import LakeConflictError, UsageError
-from memlake.transforms.base.shard import Shard
+from memlake.transforms.base.sources import Shard
 from memlake.transforms.embed.catalogue import card_of, served_models
 from memlake.transforms.embed.embedder import fingerprint
 from memlake.transforms.embed.vectors import check_card
 from memlake.transforms.lake.commit.audit import run_audits
 from memlake.transforms.lake.commit.publish import PublishedSnapshot, publish_shards
 from memlake.transforms.lake.query.stored_shards import stored_shards
-from memlake.transforms.lake.stage.bundle import discard
 from memlake.transforms.lake.stage.manifest import (
     DEAD_SEEN,
     Manifest,
     StageAgainError,
+    discard,
     drop_manifest,
     staged_manifests,
 )
-from memlake.transforms.lake.storage.base_parts import BaseParts
 from memlake.transforms.lake.storage.lake import Lake
+from memlake.transforms.lake.storage.parts import BaseParts
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.llm.driver import Models, open_models
 from memlake.transforms.llm.edge import EdgeSettings

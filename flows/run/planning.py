@@ -11,14 +11,12 @@ from memlake.schemas import ALL
 from memlake.transforms.base.conversation import DeadLetter, ReadOptions, Source
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.base.ids import content_id
-from memlake.transforms.base.shard import Shard
-from memlake.transforms.base.sources import expand_sources, shard_digest
-from memlake.transforms.lake.storage.base_parts import BaseParts
+from memlake.transforms.base.sources import Shard, expand_sources, shard_digest
 from memlake.transforms.lake.storage.lake import Lake, open_lake
+from memlake.transforms.lake.storage.parts import BaseParts
 from memlake.transforms.read.batches import UNITS_FORMAT, read_batches
 from memlake.transforms.read.catalogue import FORMATS, REVISIONS, check_format, plan_sources, read_source
-from memlake.transforms.read.gather import gather, partial_rows
-from memlake.transforms.read.gathering import drop_gathered, read_gathered
+from memlake.transforms.read.gather import drop_gathered, gather, partial_rows, read_gathered
 
 # A bucket is held in memory as whole conversations, so it is smaller than a shard, which is streamed.
 BUCKET_BYTES = 32 << 20

@@ -29,7 +29,7 @@ from generate import write_transcripts
 
 from memlake.flows.embed import embed
 from memlake.flows.ingest import ingest
-from memlake.flows.run.runners import runner
+from memlake.flows.run.jobs import runner
 from memlake.flows.run.settings import EmbedSettings, IngestSettings
 from memlake.schemas import UNITS
 from memlake.transforms.base.batch import PARTS_SEEN, Batch

@@ -17,8 +17,7 @@ from memlake.flows.run.landing import Landing, ShardPlanner, build_of, seed_of
 from memlake.flows.run.planning import plan_files
 from memlake.flows.run.record import run_of
 from memlake.flows.run.settings import IngestSettings
-from memlake.transforms.base.shard import Shard
-from memlake.transforms.base.sources import plan_shards, source_bytes
+from memlake.transforms.base.sources import Shard, plan_shards, source_bytes
 from memlake.transforms.lake.commit.publish import PublishedSnapshot
 from memlake.transforms.lake.stage.progress import Progress
 from memlake.transforms.lake.storage.lake import open_lake

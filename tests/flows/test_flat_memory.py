@@ -22,8 +22,8 @@ from memlake.transforms.evaluate.corpus import questions_of, search_corpus
 from memlake.transforms.lake.commit import audit
 from memlake.transforms.lake.commit.audit import run_audits
 from memlake.transforms.lake.storage import files as stage
-from memlake.transforms.lake.storage.base_parts import BaseParts
 from memlake.transforms.lake.storage.lake import open_lake
+from memlake.transforms.lake.storage.parts import BaseParts
 from memlake.transforms.read import batches
 from memlake.transforms.read.batches import read_batches
 from memlake.transforms.retrieve import cell

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from memlake.schemas import TABLES
-from memlake.transforms.lake.commit.verify import verify
+from memlake.transforms.lake.commit.audit import verify
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
 

@@ -1,7 +1,7 @@
 """Content-derived identity: a retried bundle, a second run and another machine give the same ids."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 from memlake.transforms.base.errors import UsageError
@@ -36,3 +36,15 @@ def check_name(what: str, name: str) -> str:
             hint=f"choose another {what}",
         )
     return name
+
+
+def column_hash(head: object, columns: Sequence[Sequence[str]]) -> str:
+    """128-bit blake2b as 32 hexadecimal digits over a head (numbers, texts, lists of them) and columns of texts."""
+    # The text form of lists of numbers and quoted texts is unambiguous.
+    digest = blake2b(repr(head).encode(), digest_size=16)
+    for column in columns:
+        joined = _SEPARATOR.join(column)
+        torn = joined.count(_SEPARATOR) >= max(len(column), 1)
+        digest.update(f"|{len(joined)}:{[len(value) for value in column] if torn else len(column)}|".encode())
+        digest.update(joined.encode())
+    return digest.hexdigest()

@@ -1,21 +1,72 @@
-"""From what a user names to files, from files to shards, and from a shard to the digest that names it."""
+"""From what a user names to files, wherever they are, from files to shards, and from a shard to the digest that names it."""
 
 import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
+from typing import IO, Literal, cast
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from pyarrow import fs
 
 from memlake.transforms.base.conversation import Layout, Source
-from memlake.transforms.base.errors import NotFoundError
-from memlake.transforms.base.lines import aligned
-from memlake.transforms.base.opening import local_path, open_uri, remote
+from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.base.ids import content_id
 
 SHARD_BYTES = 128 * 1024 * 1024
 _STEP = 4 * 1024 * 1024
+_SHORT_STEP = 1024 * 1024
+
+
+def local_path(uri: str) -> Path | None:
+    """The local path of a URI; None when it names another store."""
+    if "://" not in uri:
+        return Path(uri)
+    parts = urlsplit(uri)
+    if parts.scheme != "file":
+        return None
+    # A '?' or '#' in a file's name belongs to its path.
+    return Path(os.fsdecode(unquote_to_bytes(uri.removeprefix("file://").removeprefix("localhost"))))
+
+
+def remote(uri: str) -> tuple[fs.FileSystem, str]:
+    """The Arrow file system and path of a URI.
+
+    Raises:
+        UsageError: Arrow knows no file system for the scheme.
+    """
+    try:
+        system, path = fs.FileSystem.from_uri(uri)
+    except (ValueError, NotImplementedError) as error:
+        raise UsageError(
+            f"uri={uri!r} names no store that can be read: {error}", hint="give a path, file://, s3:// or gs:// URI"
+        ) from error
+    return system, str(path)
+
+
+def open_uri(uri: str) -> IO[bytes]:
+    """Open for reading; seekable. Raises OSError when it cannot be read."""
+    path = local_path(uri)
+    if path is not None:
+        return path.open("rb", buffering=0)
+    system, name = remote(uri)
+    return cast(IO[bytes], system.open_input_file(name))
+
+
+def aligned(file: IO[bytes], at: int) -> int:
+    """The first line start at or after a byte; the file's length when there is none."""
+    if at <= 0:
+        return 0
+    file.seek(at - 1)
+    while piece := file.read(_SHORT_STEP):
+        found = piece.find(b"\n")
+        if found >= 0:
+            return at + found
+        at += len(piece)
+    return at - 1 if at > 0 else 0
 
 
 def expand_sources(sources: Sequence[str]) -> list[tuple[str, int]]:
@@ -148,3 +199,34 @@ def _source_digest(source: Source) -> bytes:
     except OSError:
         return b"unreadable"
     return digest.digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A piece of work.
+
+    Attributes:
+        kind: 'source' is files or byte ranges; 'bucket' gathered turns; 'turns' and 'units' files of the lake's own tables.
+        index: its place in the job, for the run's notes on which manifest is whose.
+        seed: everything but the bytes that decides what is staged: corpus, reader, representations, embedder, schemas.
+        files: of a bucket or of the lake's tables, relative to the lake's root.
+        digest: given when the content is known without reading it; '' otherwise.
+    """
+
+    kind: Literal["source", "bucket", "turns", "units"]
+    index: int
+    seed: str
+    format: str = ""
+    sources: tuple[Source, ...] = ()
+    files: tuple[str, ...] = ()
+    digest: str = ""
+
+    def size(self, root: Path) -> int | None:
+        """Bytes of its input; None when nobody can tell."""
+        sources = [*self.sources, *(Source(str(root / file)) for file in self.files)]
+        sizes = [size for source in sources if (size := source_bytes(source)) is not None]
+        return sum(sizes) if len(sizes) == len(sources) else None
+
+    def name(self) -> str:
+        """The name of its manifest: a hash of its content and of what is made of it."""
+        return content_id(self.seed, self.kind, self.digest or shard_digest(self.sources))

@@ -7,11 +7,10 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from memlake.transforms.base.errors import NotFoundError, UsageError
-from memlake.transforms.embed.embedder import Embedder, EmbedderCard
+from memlake.transforms.embed.embedder import Embedder, EmbedderCard, Spec, parse_spec
 from memlake.transforms.embed.flag import load_flag, load_m3
 from memlake.transforms.embed.openai import OpenAIEmbedder, load_openai
 from memlake.transforms.embed.sentence import load_sentence
-from memlake.transforms.embed.spec import Spec, parse_spec
 from memlake.transforms.embed.static import load_static
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from memlake.transforms.base.errors import NotFoundError
-from memlake.transforms.embed.spec import Spec
+from memlake.transforms.embed.embedder import Spec
 
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 _DIGESTED = (".safetensors", ".bin", ".pt", ".json", ".txt", ".model")

@@ -17,7 +17,7 @@ from memlake.schemas.vectors import embedder_name
 from memlake.transforms.base.arrays import Float32s, Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.embed.checkpoint import PLAIN, Checkpoint, find_checkpoint, missing_extra
-from memlake.transforms.embed.embedder import EmbedderCard, Encoded, ragged
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Spec, ragged
 from memlake.transforms.embed.run_torch import (
     Place,
     Tokens,
@@ -28,7 +28,6 @@ from memlake.transforms.embed.run_torch import (
     quiet_libraries,
     tokens_of,
 )
-from memlake.transforms.embed.spec import Spec
 
 M3_HUB_ID = "BAAI/bge-m3"
 _HEADS = ("colbert_linear.pt", "sparse_linear.pt")

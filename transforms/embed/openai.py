@@ -9,8 +9,7 @@ import numpy as np
 from memlake.schemas.vectors import embedder_name
 from memlake.transforms.base.arrays import Float32s
 from memlake.transforms.base.errors import EmbedderMismatchError, UsageError
-from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Failure
-from memlake.transforms.embed.spec import Spec
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Failure, Spec
 from memlake.transforms.llm.protocol.model import UNFINISHED, Embedded, ModelStoppedError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import numpy as np
 from memlake.transforms.base.arrays import Bools, Float32s, Floats
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.embed.checkpoint import find_checkpoint, missing_extra
+from memlake.transforms.embed.embedder import Spec, parse_spec
 from memlake.transforms.embed.run_torch import Place, batches_of, max_length_of, padded, place_of, quiet_libraries
-from memlake.transforms.embed.spec import Spec, parse_spec
 
 # Rerankers that go by their own name, and whose weights these are.
 RERANKERS = {

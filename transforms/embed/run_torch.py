@@ -10,7 +10,7 @@ import numpy as np
 from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.embed.checkpoint import missing_extra
-from memlake.transforms.embed.spec import Spec
+from memlake.transforms.embed.embedder import Spec
 
 # Tokens of a batch, padding among them: small enough for a CPU's caches, large enough for a GPU.
 _TOKENS = {"cpu": 8192, "cuda": 65_536}

@@ -10,9 +10,8 @@ from memlake.schemas.vectors import embedder_name
 from memlake.transforms.base.arrays import Float32s, Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.embed.checkpoint import find_checkpoint, missing_extra
-from memlake.transforms.embed.embedder import EmbedderCard, Encoded
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Spec
 from memlake.transforms.embed.run_torch import Place, batches_of, place_of, quiet_libraries
-from memlake.transforms.embed.spec import Spec
 
 # Raised when this module's output changes for the same files.
 _REVISION = 1

@@ -11,8 +11,17 @@ from memlake.schemas.vectors import vectors_table
 from memlake.transforms.base.batch import Batch
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.embed.outputs import outputs_from
-from memlake.transforms.lake.storage.base_parts import BaseParts, changed, only, rows_by_conversation, seen
-from memlake.transforms.lake.storage.parts import LINKS_PART, UNITS_PART, VECTORS_PART, derived_part_hash
+from memlake.transforms.lake.storage.parts import (
+    LINKS_PART,
+    UNITS_PART,
+    VECTORS_PART,
+    BaseParts,
+    changed,
+    derived_part_hash,
+    only,
+    rows_by_conversation,
+    seen,
+)
 from memlake.transforms.link.settings import LinkSettings
 from memlake.transforms.link.similar import link_rows, similar_units, texts_of
 

@@ -6,7 +6,7 @@ import apache_beam as beam
 
 from memlake.transforms.base.batch import Batch
 from memlake.transforms.base.beam import count
-from memlake.transforms.lake.storage.base_parts import BaseParts
+from memlake.transforms.lake.storage.parts import BaseParts
 from memlake.transforms.link.batches import LinkWish, link_batch
 
 

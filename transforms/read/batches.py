@@ -10,14 +10,12 @@ from memlake.schemas import TABLES, TURNS, UNITS
 from memlake.schemas.table import STRING, Table
 from memlake.transforms.base.batch import PARTS_SEEN, Batch, Held
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions
-from memlake.transforms.base.shard import Shard
-from memlake.transforms.lake.storage.base_parts import BaseParts, by_conversation, seen
-from memlake.transforms.lake.storage.parts import TURNS_PART, UNITS_PART
+from memlake.transforms.base.sources import Shard
+from memlake.transforms.lake.storage.parts import TURNS_PART, UNITS_PART, BaseParts, by_conversation, seen
 from memlake.transforms.lake.storage.place import open_parquet, read_parquet, size_of
-from memlake.transforms.read.catalogue import REVISIONS
+from memlake.transforms.read.catalogue import REVISIONS, OnRead, ignore, read_sources
 from memlake.transforms.read.formats.memlake_jsonl import units as memlake_units
 from memlake.transforms.read.gather import PARTIAL, gather
-from memlake.transforms.read.shard_sources import OnRead, ignore, read_sources
 from memlake.transforms.read.stored_turns import stored_batch
 from memlake.transforms.read.tabulate import tabulate
 

@@ -11,12 +11,12 @@ import apache_beam as beam
 from memlake.transforms.base.batch import Batch
 from memlake.transforms.base.beam import count
 from memlake.transforms.base.conversation import ReadOptions
-from memlake.transforms.base.shard import Shard
+from memlake.transforms.base.sources import Shard
 from memlake.transforms.lake.stage.manifest import is_finished
 from memlake.transforms.lake.stage.progress import Progress
-from memlake.transforms.lake.storage.base_parts import BaseParts
+from memlake.transforms.lake.storage.parts import BaseParts
 from memlake.transforms.read.batches import BucketGoneError, read_batches
-from memlake.transforms.read.gathering import gather_shard
+from memlake.transforms.read.gather import gather_shard
 
 
 class _ReadShardFn(beam.DoFn):

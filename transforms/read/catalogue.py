@@ -1,14 +1,12 @@
-"""The formats that memlake reads: the one table of names, detection by content, and reading by name."""
+"""The formats that memlake reads: the table of their names, detection by content, and reading by name or by shard."""
 
 import codecs
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Source
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.base.opening import open_uri
-from memlake.transforms.base.sources import SHARD_BYTES, plan_shards
-from memlake.transforms.read.common.other_kinds import not_lines, other_kind
-from memlake.transforms.read.common.reader import Reader
+from memlake.transforms.base.sources import SHARD_BYTES, Shard, open_uri, plan_shards, source_bytes
+from memlake.transforms.read.common.reader import Reader, lines_of, whole_of
 from memlake.transforms.read.formats import longmemeval, memsim, openai_chat
 from memlake.transforms.read.formats.beam_chats import chats as beam_chats
 from memlake.transforms.read.formats.locomo import conversations as locomo
@@ -17,6 +15,37 @@ from memlake.transforms.read.formats.memlake_jsonl import conversations as memla
 from memlake.transforms.read.formats.memlake_jsonl import units as memlake_units
 from memlake.transforms.read.formats.personamem import chats as personamem
 from memlake.transforms.read.formats.prefeval import chats as prefeval
+
+# What a file begins with, and what it then is.
+_MAGIC = {
+    b"\x1f\x8b": "a gzip file: unpack it first (gunzip)",
+    b"PK\x03\x04": "a zip file: unpack it first (unzip)",
+    b"BZh": "a bzip2 file: unpack it first (bunzip2)",
+    b"\xfd7zXZ\x00": "an xz file: unpack it first (unxz)",
+    b"\x28\xb5\x2f\xfd": "a zstd file: unpack it first (unzstd)",
+    b"PAR1": "a Parquet file: write its rows as JSON lines first",
+    b"ARROW1": "an Arrow file: write its rows as JSON lines first",
+    b"SQLite format 3\x00": "an SQLite database: write its rows as JSON lines first",
+    b"%PDF-": "a PDF file: write its text as JSON lines first",
+}
+_OUR_FIELDS = {"conversation_id", "turns", "messages"}
+
+
+def other_kind(head: bytes) -> str | None:
+    """What a file that is no text is; None when its first bytes are those of no kind known here."""
+    return next((f"it is {says}" for magic, says in _MAGIC.items() if head.startswith(magic)), None)
+
+
+def not_lines(head: bytes) -> str | None:
+    """What is wrong with conversations that stand in one JSON text instead of one a line; None for anything else."""
+    value = whole_of(head)
+    item = value[0] if isinstance(value, list) and value else value
+    if lines_of(head) or not isinstance(item, dict) or not _OUR_FIELDS & item.keys():
+        return None
+    if isinstance(value, list):
+        return "it is one JSON list: one object a line is expected (jq -c '.[]' FILE writes that)"
+    return "its JSON goes over several lines: one object a line is expected (jq -c . FILE writes that)"
+
 
 _READERS: tuple[Reader, ...] = (
     locomo.READER,
@@ -129,3 +158,30 @@ def plan_sources(
         name: list(plan_shards(of_name, FORMATS[name].layout, shard_bytes=shard_bytes))
         for name, of_name in held.items()
     }, letters
+
+
+OnRead = Callable[[int], None]
+
+
+def ignore(position: int) -> None:
+    """Tell nobody."""
+
+
+def read_sources(shard: Shard, options: ReadOptions, on_read: OnRead = ignore) -> Iterator[Conversation | DeadLetter]:
+    """Yield what stands in a shard's sources.
+
+    Args:
+        on_read: called with the bytes of the shard that were read, growing up to the shard's size: by the blocks of
+            formats of lines, by whole files of others.
+    """
+    before = reported = 0
+    for source in shard.sources:
+        for item in read_source(source, shard.format, options):
+            if isinstance(item, Conversation):
+                position = before + max(item.position - source.start, 0)
+                if position > reported:
+                    reported = position
+                    on_read(position)
+            yield item
+        before = reported = max(reported, before + (source_bytes(source) or 0))
+        on_read(reported)

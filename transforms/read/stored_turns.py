@@ -7,8 +7,7 @@ import pyarrow as pa
 
 from memlake.transforms.base.batch import Batch
 from memlake.transforms.base.conversation import Conversation, DeadLetter, Session
-from memlake.transforms.lake.storage.base_parts import BaseParts, rows_by_conversation, seen
-from memlake.transforms.lake.storage.parts import FORGOTTEN_PART, TURNS_PART
+from memlake.transforms.lake.storage.parts import FORGOTTEN_PART, TURNS_PART, BaseParts, rows_by_conversation, seen
 from memlake.transforms.read.formats.memlake_jsonl.extras import resolve_turns
 
 

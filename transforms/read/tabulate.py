@@ -21,8 +21,8 @@ from memlake.schemas.questions import QUESTIONS
 from memlake.schemas.table import INT, STRING, TIME, Table, settings_json
 from memlake.schemas.turns import TURNS
 from memlake.transforms.base.conversation import Conversation, Question
+from memlake.transforms.base.ids import column_hash
 from memlake.transforms.lake.storage.parts import QUESTIONS_PART, TURNS_PART
-from memlake.transforms.read.common.column_hash import column_hash
 from memlake.transforms.text.canonical import PREFIX_CHARS
 from memlake.transforms.text.content_tokens import content_tokens_of
 

@@ -10,19 +10,17 @@ import pyarrow.compute as pc
 from memlake.schemas import EXTRACTIONS, LINKS, PROVENANCE, UNITS
 from memlake.schemas.vectors import vectors_table
 from memlake.transforms.base.batch import Batch, Held
-from memlake.transforms.lake.storage.base_parts import (
-    BaseParts,
-    by_conversation,
-    changed,
-    only,
-    rows_by_conversation,
-    seen,
-)
 from memlake.transforms.lake.storage.parts import (
     TURNS_PART,
     UNITS_PART,
     VECTORS_PART,
+    BaseParts,
+    by_conversation,
+    changed,
     derived_part_hash,
+    only,
+    rows_by_conversation,
+    seen,
     unfinished_part_hash,
 )
 from memlake.transforms.llm.edge import EdgeSettings

@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 
 from memlake.transforms.base.conversation import ReadOptions
 from memlake.transforms.lake.query.stored_shards import stored_shards
-from memlake.transforms.lake.storage.base_parts import BaseParts
 from memlake.transforms.lake.storage.lake import Lake
+from memlake.transforms.lake.storage.parts import BaseParts
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.llm.driver import prices_of
 from memlake.transforms.llm.estimate import Estimate, estimate

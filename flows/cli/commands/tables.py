@@ -56,7 +56,7 @@ def verify(read: ReadSettings, *, quiet: Quiet = False) -> int:
 
     Ends with exit code 4 when an audit finds offending rows.
     """
-    from memlake.transforms.lake.commit.verify import verify as run_audits
+    from memlake.transforms.lake.commit.audit import verify as run_audits
 
     findings = [finding.row() for finding in run_audits(open_for_reading(read), read.at)]
     failed = [finding for finding in findings if finding["rows"]]

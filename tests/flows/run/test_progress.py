@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from memlake.flows.run.progress import watching
+from memlake.flows.run.jobs import watching
 from memlake.transforms.lake.stage.progress import Progress
 
 

@@ -5,7 +5,7 @@ from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations, write_turns
 
 from memlake.flows.ingest import ingest
-from memlake.flows.run.runners import prism_location
+from memlake.flows.run.prism import prism_location
 from memlake.flows.run.settings import IngestSettings
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from memlake.transforms.base.conversation import Source
 from memlake.transforms.base.errors import NotFoundError, UsageError
-from memlake.transforms.base.lines import read_blocks
 from memlake.transforms.base.sources import expand_sources, plan_shards, shard_digest
+from memlake.transforms.read.common.json_lines import read_blocks
 
 
 def test_files_folders_globs_and_uris_name_each_file_once(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from tiny_models import hub_cache
 
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.embed.checkpoint import PLAIN, find_checkpoint
-from memlake.transforms.embed.spec import parse_spec
+from memlake.transforms.embed.embedder import parse_spec
 
 COMMIT = "5617a9f61b028005a4858fdac845db406aefb181"
 HUB_ID = "BAAI/bge-m3"

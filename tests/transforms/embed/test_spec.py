@@ -6,7 +6,7 @@ from memlake.schemas.vectors import embedder_name, vectors_table
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.base.ids import check_name
 from memlake.transforms.embed.catalogue import check_embedder
-from memlake.transforms.embed.spec import Options, parse_spec
+from memlake.transforms.embed.embedder import Options, parse_spec
 
 COMMIT = "5617a9f61b028005a4858fdac845db406aefb181"
 

@@ -8,7 +8,7 @@ from small_tables import rows_of
 
 from memlake.schemas import RETRIEVALS
 from memlake.transforms.lake.query.connect import bare_connection, create_view
-from memlake.transforms.lake.storage.delta import _add_later_columns
+from memlake.transforms.lake.storage.tables import _add_later_columns
 
 LATER = ["sparse", "multi", "rerank", "parts"]
 

@@ -11,9 +11,9 @@ from memlake.schemas import CELLS, TURNS
 from memlake.transforms.base.errors import AuditError, LakeConflictError
 from memlake.transforms.lake.commit.publish import forget, publish_files
 from memlake.transforms.lake.stage.manifest import StageAgainError
-from memlake.transforms.lake.storage.delta import active_files, commit_table
 from memlake.transforms.lake.storage.files import Stager, open_lance
 from memlake.transforms.lake.storage.lake import Lake
+from memlake.transforms.lake.storage.tables import active_files, commit_table
 
 
 def test_a_first_publish_makes_every_table_readable(shards):
@@ -113,7 +113,7 @@ def test_a_commit_to_a_moved_lance_table_publishes_nothing(shards, monkeypatch):
     shards.publish(shards.stage("one", {"a": ["one"]}))
     shards.stage("two", {"b": ["two"]})
     lake = shards.lake
-    from memlake.transforms.lake.storage import lancedb
+    from memlake.transforms.lake.storage import tables
 
     def moving(root, table):
         dataset = open_lance(root, table)
@@ -121,7 +121,7 @@ def test_a_commit_to_a_moved_lance_table_publishes_nothing(shards, monkeypatch):
         open_lance(root, table).update_config({"moved": "yes"})
         return dataset
 
-    monkeypatch.setattr(lancedb, "open_lance", moving)
+    monkeypatch.setattr(tables, "open_lance", moving)
     with pytest.raises(LakeConflictError):
         shards.publish("two")
     assert lake.snapshots().num_rows == 1

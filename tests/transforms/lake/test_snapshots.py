@@ -8,8 +8,8 @@ import pytest
 
 from memlake.schemas import ALL
 from memlake.transforms.base.errors import LakeCorruptError, NotFoundError, UsageError
+from memlake.transforms.lake.commit.audit import verify
 from memlake.transforms.lake.commit.publish import restore
-from memlake.transforms.lake.commit.verify import verify
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
 

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from memlake.transforms.base.conversation import ReadOptions, Source
-from memlake.transforms.base.shard import Shard
-from memlake.transforms.lake.storage.base_parts import BaseParts
+from memlake.transforms.base.sources import Shard
+from memlake.transforms.lake.storage.parts import BaseParts
 from memlake.transforms.read.batches import read_batches
 
 

@@ -3,10 +3,9 @@ import json
 import pytest
 
 from memlake.transforms.base.conversation import ReadOptions, Source
-from memlake.transforms.base.shard import Shard
+from memlake.transforms.base.sources import Shard
 from memlake.transforms.lake.stage.progress import Progress
-from memlake.transforms.read.gather import PARTIAL, bucket_of, gather, partial_rows
-from memlake.transforms.read.gathering import gather_shard, read_gathered
+from memlake.transforms.read.gather import PARTIAL, bucket_of, gather, gather_shard, partial_rows, read_gathered
 
 
 def test_no_partial_conversations_are_no_rows_of_the_same_schema():

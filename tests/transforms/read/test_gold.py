@@ -1,4 +1,4 @@
-from memlake.transforms.read.common.gold import evidence_of, gold_of
+from memlake.transforms.read.common.arrange import evidence_of, gold_of
 
 
 def test_each_id_is_paired_with_the_turn_of_its_name_and_a_status():

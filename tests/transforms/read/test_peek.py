@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from memlake.transforms.read.common.peek import first_item, lines_of, whole_of
+from memlake.transforms.read.common.reader import first_item, lines_of, whole_of
 
 ITEMS = [
     {"id": "a", "turns": [{"speaker": "Ana", "text": 'x\ud83d{[,\\"'}, {"n": 12, "ok": True, "none": None}]},

@@ -4,13 +4,12 @@ import pytest
 
 from memlake.transforms.base.batch import Batch
 from memlake.transforms.base.conversation import ReadOptions, Source
-from memlake.transforms.base.shard import Shard
-from memlake.transforms.base.sources import plan_shards
+from memlake.transforms.base.sources import Shard, plan_shards
 from memlake.transforms.lake.stage.progress import Progress
-from memlake.transforms.lake.storage.base_parts import BaseParts
+from memlake.transforms.lake.storage.parts import BaseParts
 from memlake.transforms.read.beam import _ReadShardFn
-from memlake.transforms.read.gathering import gather_shard
-from memlake.transforms.read.shard_sources import read_sources
+from memlake.transforms.read.catalogue import read_sources
+from memlake.transforms.read.gather import gather_shard
 
 WORDS = "Shoes stay in the hall. " * 400
 RECORDS = {

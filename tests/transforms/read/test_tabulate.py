@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from memlake.schemas import TABLES
 from memlake.transforms.base.conversation import Conversation, Question, Session
-from memlake.transforms.read.common.column_hash import column_hash
+from memlake.transforms.base.ids import column_hash
 from memlake.transforms.read.tabulate import tabulate, turns_hash
 
 PIECES = st.sampled_from(["👨‍👩‍👧", "e\u0301", "\r\n", "\n", "\u00a0", "\x1f", "\u2028", '"', "\\", "日本", "x", ": "])

@@ -10,8 +10,7 @@ import pytest
 from scripted_model import ScriptedModel, every_turn, shown
 
 from memlake.transforms.base.batch import PARTS_SEEN, Batch
-from memlake.transforms.lake.storage.base_parts import BaseParts
-from memlake.transforms.lake.storage.parts import derived_part_hash, unfinished_part_hash
+from memlake.transforms.lake.storage.parts import BaseParts, derived_part_hash, unfinished_part_hash
 from memlake.transforms.represent.batches import BuildSpec, ask_units, build_units, to_ask
 from memlake.transforms.represent.catalogue import spec_of
 

@@ -14,19 +14,17 @@ from memlake.transforms.lake.commit.resolve import (
     MANIFEST,
     Resolution,
     conflicting_versions,
+    judge_conflicts,
     parts_rows,
     resolve,
     seen_parts,
 )
-from memlake.transforms.lake.commit.rewrite import Keys, count_hits, without
-from memlake.transforms.lake.commit.version_conflicts import judge_conflicts
 from memlake.transforms.lake.stage.manifest import Manifest
-from memlake.transforms.lake.storage.delta import active_files
 from memlake.transforms.lake.storage.files import StagedFile, StagedFragment, split_partitions, stage_rows
 from memlake.transforms.lake.storage.lake import Lake
-from memlake.transforms.lake.storage.lancedb import rows_of, without_rows
 from memlake.transforms.lake.storage.parts import FORGOTTEN_PART, PART_KINDS, VECTORS_PART, kind_of_part
 from memlake.transforms.lake.storage.snapshot import Snapshot
+from memlake.transforms.lake.storage.tables import Keys, active_files, count_hits, rows_of, without, without_rows
 
 # Tables of studies that hold text or ids of conversations.
 STUDY_TABLES = ("retrievals", "contexts", "answers", "judgements", "scores", "losses")

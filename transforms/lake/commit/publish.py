@@ -12,13 +12,12 @@ from memlake.schemas import REPRESENTATIONS
 from memlake.transforms.base.errors import AuditError, LakeConflictError, UsageError
 from memlake.transforms.lake.commit.changes import Changes, Counts, plan_changes, plan_forgetting
 from memlake.transforms.lake.stage.manifest import Manifest, StageAgainError, drop_manifest, set_aside
-from memlake.transforms.lake.storage.delta import commit_table
 from memlake.transforms.lake.storage.files import StagedFile, stage_rows
 from memlake.transforms.lake.storage.lake import Lake
-from memlake.transforms.lake.storage.lancedb import commit_fragments, rows_of, tag_version
 from memlake.transforms.lake.storage.lock import Lock
 from memlake.transforms.lake.storage.parts import FORGOTTEN_PART, UNITS_PART
 from memlake.transforms.lake.storage.snapshot import Pin, Snapshot
+from memlake.transforms.lake.storage.tables import commit_fragments, commit_table, rows_of, tag_version
 
 # Offending rows of each audit, by audit name, among some conversations of a candidate snapshot.
 Audit = Callable[[Snapshot, pa.Table], Mapping[str, pa.Table]]

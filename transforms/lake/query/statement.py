@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from memlake.transforms.base.atomic_files import replacing
 from memlake.transforms.base.errors import MemlakeError, NotFoundError, UsageError
 from memlake.transforms.base.jsonable import jsonable
 from memlake.transforms.base.sql import sql_file, sql_files
+from memlake.transforms.lake.storage.place import replacing
 
 SUFFIXES = (".csv", ".json", ".parquet")
 # MULTI is what the parser makes of PIVOT.

@@ -7,10 +7,10 @@ from typing import Literal
 import pyarrow.compute as pc
 
 from memlake.transforms.base.errors import NotFoundError
-from memlake.transforms.base.shard import Shard
-from memlake.transforms.lake.storage.delta import active_files
+from memlake.transforms.base.sources import Shard
 from memlake.transforms.lake.storage.files import StagedFile
 from memlake.transforms.lake.storage.snapshot import Snapshot
+from memlake.transforms.lake.storage.tables import active_files
 
 
 def stored_shards(

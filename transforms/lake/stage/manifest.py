@@ -8,11 +8,19 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from memlake.transforms.base.atomic_files import put_once, read_json
 from memlake.transforms.base.batch import PARTS_SEEN
 from memlake.transforms.base.conversation import DeadLetter
 from memlake.transforms.lake.storage.files import StagedFile, StagedFragment
-from memlake.transforms.lake.storage.place import is_parquet, put_aside, read_parquet, remove, size_of, write_parquet
+from memlake.transforms.lake.storage.place import (
+    is_parquet,
+    put_aside,
+    put_once,
+    read_json,
+    read_parquet,
+    remove,
+    size_of,
+    write_parquet,
+)
 
 SUFFIX = ".manifest.json"
 DEAD_SEEN = pa.schema(
@@ -147,6 +155,13 @@ def drop_manifest(staged: Path, manifest: Manifest, *, beside: bool = True) -> N
 def set_aside(staged: Path, manifest: Manifest, run_id: str) -> None:
     """Keep a manifest that failed an audit for people to look at; no run picks it up again."""
     put_aside(manifest_path(staged, manifest.shard), f"{manifest.shard}.{run_id}.failed.json")
+
+
+def discard(root: Path, manifest: Manifest) -> None:
+    """Delete the files of a manifest that lost to another attempt; nothing else knows their random names."""
+    remove(*(root / "parquet" / file.table / file.path for file in manifest.files))
+    remove(*(root / "staged" / name for name in (*manifest.parts, *manifest.dead)))
+    remove(*manifest.vector_files(root))
 
 
 def dead_rows(letters: Iterable[DeadLetter]) -> pa.Table:

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memlake.transforms.base.atomic_files import put_text
 from memlake.transforms.base.batch import Batch
-from memlake.transforms.lake.storage.place import age_s, listed, make_folder, read_text, remove_folder
+from memlake.transforms.lake.storage.place import age_s, listed, make_folder, put_text, read_text, remove_folder
 
 # A run whose folder nothing has touched for so long does not live.
 _ABANDONED_S = 24 * 3600.0

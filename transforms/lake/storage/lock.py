@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from memlake.transforms.base.atomic_files import put_text
 from memlake.transforms.base.errors import LakeBusyError, LakeConflictError
+from memlake.transforms.lake.storage.place import put_text
 
 HEARTBEAT_S = 5.0
 STALE_AFTER_S = 60.0

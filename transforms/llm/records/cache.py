@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
-from memlake.transforms.base.atomic_files import put_once, put_text
 from memlake.transforms.base.ids import content_id
+from memlake.transforms.lake.storage.place import put_once, put_text
 from memlake.transforms.llm.protocol.model import UNFINISHED, Embedded, Message, Mode, Outcome, Reply, Request
 
 # Raised when entries change meaning; entries of another version are as good as none.

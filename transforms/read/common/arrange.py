@@ -1,10 +1,13 @@
-"""From turns as a source gives them to a whole conversation: order, sessions, ids, and what was dropped on the way."""
+"""From turns as a source gives them to a whole conversation: order, sessions, ids, gold turns, what was dropped on the way."""
 
+import json
 from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, Question, Session
+from memlake.transforms.text.clean import as_name, listed
 from memlake.transforms.text.dates import iso_minutes
 
 KINDS = frozenset({"message", "tool_call", "tool_result", "system"})
@@ -216,3 +219,47 @@ def _date_session(made: Session, columns: Columns, of: slice) -> None:
     else:
         # A date that could not be read is still shown as the source prints it.
         made.label = min((label for _, label, _ in dates if label), default=None)
+
+
+Evidence = list[tuple[str, str | None, str]]
+
+
+def evidence_of(named: Iterable[tuple[str, str | None, str]], turns: Collection[str]) -> Evidence:
+    """Pair each id with the turn that it names.
+
+    Statuses are those of the evidence table: a turn that an earlier id named is a duplicate, an id of no turn is dangling,
+    what is no id malformed.
+
+    Args:
+        named: each id as the source has it, the turn that it names (None for what is no id) and its status where there is
+            such a turn.
+        turns: the ids of the conversation's turns.
+    """
+    evidence: Evidence = []
+    used: set[str] = set()
+    for raw, name, status in named:
+        if name is None:
+            evidence.append((raw, None, "malformed"))
+        elif name not in turns:
+            evidence.append((raw, None, "dangling"))
+        else:
+            evidence.append((raw, name, "duplicate" if name in used else status))
+            used.add(name)
+    return evidence
+
+
+def gold_of(given: object, turns: Collection[str]) -> Evidence:
+    """The evidence of a list of turn ids, or of one; ids that stand in a list of their own inside it are normalised."""
+    return evidence_of(_named(given), turns)
+
+
+def raw_id(value: object) -> str:
+    """An id as it stands in the source: a text as it is, other values as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _named(given: object) -> Iterator[tuple[str, str | None, str]]:
+    for item in listed(given):
+        inner = item if isinstance(item, list) else []
+        for single in inner or [item]:
+            yield raw_id(item), as_name(single), "normalised" if inner else "valid"

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 
 from memlake.transforms.base.conversation import Question
-from memlake.transforms.read.common.arrange import qualify
+from memlake.transforms.read.common.arrange import Evidence, qualify
 from memlake.transforms.read.common.choices import lettered
 from memlake.transforms.read.common.draft import Draft
-from memlake.transforms.read.common.gold import Evidence
 from memlake.transforms.text.clean import as_answer, as_name, listed
 from memlake.transforms.text.dates import parse_time
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Source
-from memlake.transforms.base.opening import open_uri
+from memlake.transforms.base.sources import open_uri
 from memlake.transforms.text.clean import mend, mended_letters
 
 _STEP = 4 * 1024 * 1024

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from urllib.parse import unquote
 
-from memlake.transforms.base.opening import open_uri
+from memlake.transforms.base.sources import open_uri
 
 
 def stem_of(uri: str) -> str:

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter
+from memlake.transforms.read.common.arrange import gold_of
 from memlake.transforms.read.common.choice_questions import choice_questions
 from memlake.transforms.read.common.dated_messages import add_said, places_of
 from memlake.transforms.read.common.draft import Draft
-from memlake.transforms.read.common.gold import gold_of
 from memlake.transforms.read.common.json_items import each_item
 from memlake.transforms.read.common.reader import Reader
 from memlake.transforms.read.common.side_files import stem_of

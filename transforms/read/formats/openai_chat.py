@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter
+from memlake.transforms.base.ids import column_hash
 from memlake.transforms.read.common.arrange import KIND_OF_ROLE, ROLES, Columns
-from memlake.transforms.read.common.column_hash import column_hash
 from memlake.transforms.read.common.draft import Draft
 from memlake.transforms.read.common.json_lines import each_line
 from memlake.transforms.read.common.reader import Reader

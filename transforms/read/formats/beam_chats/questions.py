@@ -12,8 +12,8 @@ other (`normalised`).
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, Question
+from memlake.transforms.read.common.arrange import gold_of
 from memlake.transforms.read.common.draft import Letters
-from memlake.transforms.read.common.gold import gold_of
 from memlake.transforms.read.common.json_items import read_items
 from memlake.transforms.read.common.side_files import beside, first_readable
 from memlake.transforms.text.clean import as_answer, as_name, listed

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Session, Source
+from memlake.transforms.base.ids import column_hash
 from memlake.transforms.read.common.arrange import Columns
-from memlake.transforms.read.common.column_hash import column_hash
 from memlake.transforms.read.common.draft import Draft
 from memlake.transforms.read.common.json_items import read_items
 from memlake.transforms.read.common.reader import Mark, Reader

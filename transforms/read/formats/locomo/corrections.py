@@ -7,7 +7,7 @@ from typing import Any
 
 from memlake.transforms.base.conversation import DeadLetter
 from memlake.transforms.base.errors import NotFoundError, UsageError
-from memlake.transforms.base.opening import open_uri
+from memlake.transforms.base.sources import open_uri
 from memlake.transforms.read.common.draft import Draft
 
 _NAME = re.compile(r"locomo_(\d+)_qa(\d+)", re.ASCII)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, Question
+from memlake.transforms.read.common.arrange import Evidence, evidence_of
 from memlake.transforms.read.common.draft import Draft
-from memlake.transforms.read.common.gold import Evidence, evidence_of
 from memlake.transforms.read.formats.locomo.answers import TURN_ID, corrected_answer
 from memlake.transforms.read.formats.locomo.corrections import Corrections
 from memlake.transforms.text.clean import as_answer, listed

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memlake.transforms.base.conversation import Session
+from memlake.transforms.read.common.arrange import Evidence, evidence_of, raw_id
 from memlake.transforms.read.common.dated_messages import add_said, day_of
 from memlake.transforms.read.common.draft import Draft
-from memlake.transforms.read.common.gold import Evidence, evidence_of, raw_id
 from memlake.transforms.text.clean import as_name, listed
 
 # Where each role speaks; the first key that is there counts.

@@ -7,9 +7,8 @@ from typing import Any
 from memlake.transforms.base.conversation import Conversation, DeadLetter, Question, SuppliedUnit
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.base.ids import check_name
-from memlake.transforms.read.common.arrange import qualify
+from memlake.transforms.read.common.arrange import evidence_of, qualify
 from memlake.transforms.read.common.draft import Draft, Letters
-from memlake.transforms.read.common.gold import evidence_of
 from memlake.transforms.text.clean import as_answer, as_name, listed
 from memlake.transforms.text.dates import parse_time
 

@@ -17,7 +17,7 @@ they are; new turns of a conversation make its units stale. Names of representat
 from collections.abc import Iterator
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Source
-from memlake.transforms.base.opening import open_uri
+from memlake.transforms.base.sources import open_uri
 from memlake.transforms.read.common.draft import Letters
 from memlake.transforms.read.common.json_items import Item, read_items
 from memlake.transforms.read.common.json_lines import LINE_BLOCK_BYTES, read_objects

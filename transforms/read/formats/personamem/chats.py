@@ -18,13 +18,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Session, Source
-from memlake.transforms.base.opening import open_uri
+from memlake.transforms.base.sources import open_uri
 from memlake.transforms.read.common.arrange import ROLES
 from memlake.transforms.read.common.draft import Draft
 from memlake.transforms.read.common.json_items import read_items
 from memlake.transforms.read.common.json_lines import LINE_BLOCK_BYTES, read_objects
-from memlake.transforms.read.common.peek import whole_of
-from memlake.transforms.read.common.reader import Exactly, Reader, bears, header_of
+from memlake.transforms.read.common.reader import Exactly, Reader, bears, header_of, whole_of
 from memlake.transforms.read.common.side_files import folders_of, stem_of
 from memlake.transforms.read.formats.personamem.questions import (
     CONTEXT,

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, Question
-from memlake.transforms.read.common.arrange import qualify
+from memlake.transforms.read.common.arrange import Evidence, evidence_of, qualify
 from memlake.transforms.read.common.choices import Choices, shuffled
 from memlake.transforms.read.common.draft import Letters
-from memlake.transforms.read.common.gold import Evidence, evidence_of
 from memlake.transforms.read.common.reader import Mark
 from memlake.transforms.read.common.side_files import beside, first_readable, folders_of, stem_of
 from memlake.transforms.read.formats.personamem.tables import read_table

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from memlake.transforms.base.conversation import DeadLetter, Source
-from memlake.transforms.base.opening import open_uri
-from memlake.transforms.base.sources import source_bytes
+from memlake.transforms.base.sources import open_uri, source_bytes
 from memlake.transforms.read.common.reader import header_of
 
 # A field may hold a whole list of messages, and a row must fit into one block.

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlake.transforms.base.conversation import Source
-from memlake.transforms.base.lines import LineNumbers, read_blocks
+from memlake.transforms.read.common.json_lines import LineNumbers, read_blocks
 
 PIECES = st.sampled_from(["a", "bc", "\r", "\u2028", "\x0b", "é", "\n", "\n", "\x85"])
 

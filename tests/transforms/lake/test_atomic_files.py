@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from memlake.transforms.base.atomic_files import put_once, put_text, read_json, replacing
+from memlake.transforms.lake.storage.place import put_once, put_text, read_json, replacing
 
 
 def names(folder):
