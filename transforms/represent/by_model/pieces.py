@@ -267,7 +267,7 @@ def _exchanges(turns: tuple[PieceTurn, ...]) -> Iterator[tuple[PieceTurn, ...]]:
 
 
 def transcript_block(piece: Piece, order: str = ORDERS[0]) -> str:
-    """A piece as a model is shown it: data between marks that the data cannot hold; turns count from 1 as they were spoken.
+    """A piece as a model is shown it: data between marks that the data cannot hold; turns count from 1 as spoken.
 
         <transcript-5f1c9a2e8b7d4036>
         {"session_date": "8 May, 2023", "speakers": ["Ann", "Bo"]}
@@ -275,12 +275,12 @@ def transcript_block(piece: Piece, order: str = ORDERS[0]) -> str:
         {"turn": 1, "speaker": "Ann", "text": "..."}
         </transcript-5f1c9a2e8b7d4036>
 
-    Where a piece spans several sessions the first line names none and the lines of turns have a session_date of their own. With
-    order=by_side the lines of the user's side stand before all others, each under its number in the talk, and they alone have
-    one: so published studies ask.
+    Where a piece spans several sessions the first line names none and the lines of turns have a session_date of their own.
+    With order=by_side the lines of the user's side stand before all others, each under its number in the talk, and they
+    alone have one: so published studies ask.
 
-    Each line is a JSON object, so a line break, a quote or a mark within a text stays within its string. The digits of the
-    mark are a hash of what is between them, so that nobody who writes a message can know them.
+    Each line is a JSON object, so a line break, a quote or a mark within a text stays within its string. The digits of
+    the mark are a hash of what is between them, so that nobody who writes a message can know them.
     """
     spans_several = piece.session_id is None
     numbered = list(enumerate(piece.turns, 1))
