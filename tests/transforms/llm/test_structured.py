@@ -8,8 +8,8 @@ from edges import job, request
 from openai_server import Faults, OpenAIServer
 from scripted_model import ScriptedModel
 
-from memlake.transforms.llm.protocol import structured
-from memlake.transforms.llm.protocol.structured import ask_json, read_json
+from memlake.transforms.llm import structured
+from memlake.transforms.llm.structured import ask_json, read_json
 
 SCHEMA = json.dumps(
     {

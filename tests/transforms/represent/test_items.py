@@ -3,7 +3,7 @@
 import pytest
 
 from memlake.schemas.table import settings_json
-from memlake.transforms.llm.protocol.structured import problem_of
+from memlake.transforms.llm.structured import problem_of
 from memlake.transforms.represent.by_model.artifacts import QUOTED
 from memlake.transforms.represent.by_model.extraction import checked_items
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from memlake.schemas.table import settings_json
 from memlake.transforms.base.concurrent import each
 from memlake.transforms.llm.protocol.model import UNFINISHED, Message, Model, Reply, Request
-from memlake.transforms.llm.protocol.structured import JsonReply, ask_json, problem_of
+from memlake.transforms.llm.structured import JsonReply, ask_json, problem_of
 from memlake.transforms.represent.by_model.pieces import ORDERS, Piece, halves, transcript_block
 
 # The least room for a reply: below it even one item may be cut.

@@ -19,7 +19,7 @@ from memlake.transforms.base.concurrent import each
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.llm.prompting import data_block
 from memlake.transforms.llm.protocol.model import UNFINISHED, Message, Model, Request
-from memlake.transforms.llm.protocol.structured import ask_json
+from memlake.transforms.llm.structured import ask_json
 from memlake.transforms.represent.by_model.asked import check_asking_settings, material_of, pieces_for
 from memlake.transforms.represent.by_model.extracted import Item, Tally, extracted_units
 from memlake.transforms.represent.by_model.extraction import (
