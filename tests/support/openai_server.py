@@ -104,8 +104,8 @@ class OpenAIServer:
 
     def requests(self, limit: int = 100) -> list[Seen]:
         """The last requests, oldest first."""
-        told = self._ask("requests", {"limit": limit})
-        return [Seen(**{**request, "body": json.loads(request["body"])}) for request in told]
+        requests = self._ask("requests", {"limit": limit})
+        return [Seen(**{**request, "body": json.loads(request["body"])}) for request in requests]
 
     def set(self, **settings: Any) -> None:
         """Change settings while it runs; requests that came before keep theirs."""

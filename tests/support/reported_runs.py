@@ -201,18 +201,18 @@ def _cell_rows(
     ends = {100: order[:1], 200: order}
     shown = {value: ends[value] for value in made.study.cutoffs_of(made.study.cell(cell)).tokens}
     texts = {
-        cutoff: "\n".join(f"Ana: {KEPT[representation](SAID[one])}{made.hostile}" for one in units)
+        cutoff: "\n".join(f"Ana: {KEPT[representation](SAID[unit])}{made.hostile}" for unit in units)
         for cutoff, units in shown.items()
     }
-    wanted = set(content_tokens(answer))
-    survives = {cutoff: float(wanted <= set(content_tokens(text))) for cutoff, text in texts.items()}
-    kept = float(wanted <= set(content_tokens(" ".join(KEPT[representation](said) for said in SAID))))
+    needed = set(content_tokens(answer))
+    survives = {cutoff: float(needed <= set(content_tokens(text))) for cutoff, text in texts.items()}
+    kept = float(needed <= set(content_tokens(" ".join(KEPT[representation](said) for said in SAID))))
     scores = [("store_survival_all", "none", 0, "", kept)]
     scores += [("answer_survival_all", "tokens", cutoff, "", value) for cutoff, value in survives.items()]
     made_of: dict[str, list[dict[str, Any]]] = {
         "retrievals": [
-            key | {"rank": rank, "representation": representation, "unit_id": f"{name}-{representation}-{one}", "score": 1.0}
-            for rank, one in enumerate(order, 1)
+            key | {"rank": rank, "representation": representation, "unit_id": f"{name}-{representation}-{unit}", "score": 1.0}
+            for rank, unit in enumerate(order, 1)
         ],
         "contexts": [
             key

@@ -171,7 +171,7 @@ def lines_of(lake: Any, queries: Mapping[str, str], *, at: str = "latest", near:
     held = ", ".join(f'(select list(x) from ({query}) as x) as "{name}"' for name, query in queries.items())
     (row,) = memlake.sql(lake, f"select {held}", snapshot=at).to_pylist()
     return {
-        name: sorted(json.dumps(_plain(one, near=near), sort_keys=True, ensure_ascii=False) for one in rows or ())
+        name: sorted(json.dumps(_plain(record, near=near), sort_keys=True, ensure_ascii=False) for record in rows or ())
         for name, rows in row.items()
     }
 

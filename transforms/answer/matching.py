@@ -20,18 +20,18 @@ class Tokens(dict[str, frozenset[str]]):
 
 def matches(said: str, golds: Sequence[str], tokens: Tokens) -> Verdict:
     """Whether every content token of an accepted answer is among those of what was said; or None and why not."""
-    wanted = [tokens[gold] for gold in golds]
-    if not any(wanted):
+    accepted = [tokens[gold] for gold in golds]
+    if not any(accepted):
         return None, "no_content_tokens"
-    return any(one and one <= tokens[said] for one in wanted) and not _dodges(said, golds), None
+    return any(answer and answer <= tokens[said] for answer in accepted) and not _dodges(said, golds), None
 
 
 def is_exactly(said: str, golds: Sequence[str]) -> Verdict:
     """Whether what was said is an accepted answer, as SQuAD's evaluation compares them; or None and why not."""
-    wanted = {squad_normalised(gold) for gold in golds} - {""}
-    if not wanted:
+    accepted = {squad_normalised(gold) for gold in golds} - {""}
+    if not accepted:
         return None, "no_content_tokens"
-    return squad_normalised(said) in wanted, None
+    return squad_normalised(said) in accepted, None
 
 
 def _dodges(said: str, golds: Sequence[str]) -> bool:

@@ -15,7 +15,7 @@ from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.parts import UNITS_PART, VECTORS_PART
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.llm.driver import prices_of
-from memlake.transforms.llm.embedding import MOST_TEXTS
+from memlake.transforms.llm.model_calls import MOST_TEXTS
 from memlake.transforms.llm.records.cache import ReplyCache, embedding_hash
 from memlake.transforms.llm.records.prices import price_of
 from memlake.transforms.llm.settings import ModelSettings

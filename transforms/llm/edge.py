@@ -17,7 +17,7 @@ from random import Random, SystemRandom
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from memlake.transforms.llm import chat, embedding
+from memlake.transforms.llm import model_calls
 from memlake.transforms.llm.caller import Caller, CallRecorder
 from memlake.transforms.llm.limits.quota_client import QuotaClient
 from memlake.transforms.llm.protocol.model import Embedded, Reply, Request
@@ -96,11 +96,11 @@ class Edge:
 
     async def ask(self, request: Request, *, stage: str, about: str) -> Reply:
         """See Model.ask."""
-        return await self._here(chat.ask(self._caller, request, stage=stage, about=about))
+        return await self._here(model_calls.ask(self._caller, request, stage=stage, about=about))
 
     async def embed(self, model: str, texts: Sequence[str], *, about: str) -> list[Embedded]:
         """See TextEmbedder.embed."""
-        return await self._here(embedding.embed(self._caller, model, texts, about=about))
+        return await self._here(model_calls.embed(self._caller, model, texts, about=about))
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
         """Run a coroutine on the edge's loop, for callers that have none.

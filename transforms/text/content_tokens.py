@@ -9,19 +9,19 @@ import re
 import string
 from array import array
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import regex
 import Stemmer
 
 from memlake.schemas.table import STRINGS
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.text.unspaced import pieces
 
 # 'other' is any language that is not English: its stemmer is the identity, and where it writes no spaces pairs of characters
-# are its words (see unspaced).
+# are its words (see `pieces`).
 Language = Literal["english", "other"]
 
 # \b(?:a|an|the)\b, written so that each branch starts with a letter: the engine then skips from one to the next.
@@ -29,6 +29,11 @@ _ARTICLE = re.compile(r"(?:a(?<!\wa)n?|t(?<!\wt)he)\b")
 _PUNCTUATION = str.maketrans(string.punctuation, " " * len(string.punctuation))
 _STOP_LIST = (
     "i you he she it we they of to in on at for and or is are was were be been with her his their from by as that this"
+)
+_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+# The prolonged sound mark and the like belong to no script and stand inside words.
+_PIECE = regex.compile(
+    rf"(?P<run>{_UNSPACED}[{_UNSPACED[1:-1]}\u30fc\u3005\p{{M}}]*)|(?:(?!{_UNSPACED})[\p{{L}}\p{{M}}\p{{N}}\p{{S}}_])+"
 )
 
 
@@ -121,3 +126,26 @@ def content_tokens_of(
     missing = pa.array([text is None for text in column], pa.bool_())
     values = stems.take(pa.array(tokens, pa.int64()))
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, type=STRINGS, mask=missing)
+
+
+@lru_cache(maxsize=1 << 16)
+def pieces(word: str) -> tuple[str, ...]:
+    """What a stretch without spaces falls into; one of ASCII letters stays as it is.
+
+    Scripts written without spaces are cut into overlapping pairs of characters, which is what search engines take for
+    Chinese, Japanese and Thai where no dictionary is at hand (Lucene's CJKAnalyzer); a single character between other
+    signs is a word of its own. Punctuation of any script ends a word.
+
+    >>> pieces("3人去北京。")
+    ('3', '人去', '去北', '北京')
+    """
+    if word.isascii():
+        return (word,)
+    found: list[str] = []
+    for match in _PIECE.finditer(word):
+        run = match["run"]
+        if run is None or len(run) == 1:
+            found.append(match[0])
+        else:
+            found += [run[place : place + 2] for place in range(len(run) - 1)]
+    return tuple(found)

@@ -15,9 +15,9 @@ from memlake.transforms.base.ids import content_id
 from memlake.transforms.llm.protocol.model import Request
 from memlake.transforms.represent.by_model.artifacts import ARTIFACTS, QUOTED
 from memlake.transforms.represent.by_model.asked import PUBLISHED_SETTINGS, material_of
+from memlake.transforms.represent.by_model.pieces import halves, pieces_of
 from memlake.transforms.represent.catalogue import REPRESENTATIONS, spec_of
 from memlake.transforms.represent.common.representation import Units
-from memlake.transforms.represent.extract.pieces import halves, pieces_of
 
 TurnsOf = Callable[..., pa.Table]
 PUBLISHED = (

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from memlake.transforms.retrieve.indexes.lexical import LexicalIndex, LexicalSettings
-from memlake.transforms.text.content_tokens import content_tokens
-from memlake.transforms.text.unspaced import pieces
+from memlake.transforms.text.content_tokens import content_tokens, pieces
 
 
 @pytest.mark.parametrize(

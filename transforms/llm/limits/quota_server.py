@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from memlake.transforms.llm.limits.json_lines import JsonLines
 from memlake.transforms.llm.limits.quota import Limits, Quota, Ticket
+from memlake.transforms.llm.limits.quota_client import JsonLines
 from memlake.transforms.llm.protocol.model import ModelStoppedError
 
 _HOST = "127.0.0.1"

@@ -18,10 +18,12 @@ from memlake.transforms.llm.protocol.retry import Failure, judge, mapping
 from memlake.transforms.text.clean import Parsed, parse_json
 
 if TYPE_CHECKING:
+    import httpx2
     from openai import AsyncOpenAI
 
 _CONNECT_S = 10.0
 _NO_KEY = "none"
+_POOLS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +77,40 @@ def open_client(base_url: str, *, api_key: str, timeout_s: float) -> "AsyncOpenA
     import httpx2
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-    from memlake.transforms.llm.protocol.pools import spread
-
     # The calls in flight are counted by the quota; a pool with limits of its own would only hide a queue.
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
     # A transport of our own would pass over a proxy that the environment names.
-    transport = None if getproxies() else spread(limits)
+    transport = None if getproxies() else _pools(limits)
     timeout = httpx2.Timeout(timeout_s, connect=_CONNECT_S, pool=None)
     http = DefaultAsyncHttpxClient(timeout=timeout, limits=limits, transport=transport)
     return AsyncOpenAI(base_url=base_url, api_key=api_key or _NO_KEY, max_retries=0, http_client=http)
+
+
+def _pools(limits: "httpx2.Limits") -> "httpx2.AsyncBaseTransport":
+    """A transport of several small pools: a pool looks at each of its connections for every request."""
+    import httpx2
+
+    class Pools(httpx2.AsyncBaseTransport):
+        def __init__(self) -> None:
+            # The certificates are read once: that takes longer than all the rest.
+            trusted = httpx2.create_ssl_context()
+            self._pools = [httpx2.AsyncHTTPTransport(verify=trusted, limits=limits) for _ in range(_POOLS)]
+            self._busy = [0] * _POOLS
+
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            # The least busy, so that no pool opens a connection while another has one to spare.
+            chosen = min(range(_POOLS), key=self._busy.__getitem__)
+            self._busy[chosen] += 1
+            try:
+                return await self._pools[chosen].handle_async_request(request)
+            finally:
+                self._busy[chosen] -= 1
+
+        async def aclose(self) -> None:
+            for pool in self._pools:
+                await pool.aclose()
+
+    return Pools()
 
 
 async def chat(client: "AsyncOpenAI", body: Mapping[str, Any], *, timeout_s: float) -> Exchange:

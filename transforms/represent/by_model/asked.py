@@ -10,14 +10,7 @@ from memlake.schemas.table import settings_json
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.llm.prompting import prompt
 from memlake.transforms.llm.protocol.model import Model
-from memlake.transforms.represent.common.representation import (
-    Asking,
-    Representation,
-    RepresentationSpec,
-    Settings,
-    Units,
-)
-from memlake.transforms.represent.extract.extraction import (
+from memlake.transforms.represent.by_model.extraction import (
     LEAST_REPLY_TOKENS,
     ON_CUT,
     Answer,
@@ -26,8 +19,14 @@ from memlake.transforms.represent.extract.extraction import (
     first_requests,
     text_tokens,
 )
-from memlake.transforms.represent.extract.pieces import Piece, check_piece_settings, pieces_of
-from memlake.transforms.represent.extract.transcript_block import ORDERS
+from memlake.transforms.represent.by_model.pieces import ORDERS, Piece, check_piece_settings, pieces_of
+from memlake.transforms.represent.common.representation import (
+    Asking,
+    Representation,
+    RepresentationSpec,
+    Settings,
+    Units,
+)
 from memlake.transforms.text.turn_pairs import FIRST, FOLDS
 
 # The settings of the representations that ask about pieces: each adds its own, may have other defaults and may leave out

@@ -12,12 +12,11 @@ from memlake.schemas.extractions import EXTRACTIONS
 from memlake.schemas.links import LINKS
 from memlake.schemas.table import TIME, settings_json
 from memlake.transforms.base.conversation import DeadLetter, Outcome
+from memlake.transforms.represent.by_model.extraction import Answer
+from memlake.transforms.represent.by_model.grounding import Grounded, Grounding, Span
+from memlake.transforms.represent.by_model.pieces import Piece
 from memlake.transforms.represent.common.representation import RepresentationSpec, Units
 from memlake.transforms.represent.common.units import provenance_table, unit_table
-from memlake.transforms.represent.extract.extraction import Answer
-from memlake.transforms.represent.extract.pieces import Piece
-from memlake.transforms.represent.ground.grounding import Grounded, Grounding
-from memlake.transforms.represent.ground.stretches import Span
 from memlake.transforms.text.canonical import header, rank_in_run
 from memlake.transforms.text.clean import mend
 

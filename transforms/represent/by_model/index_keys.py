@@ -27,12 +27,12 @@ from memlake.transforms.represent.by_model.asked import (
     representation_of_answers,
 )
 from memlake.transforms.represent.by_model.extracted import Tally, accounts_of
+from memlake.transforms.represent.by_model.extraction import Answer, PieceRequest
+from memlake.transforms.represent.by_model.folding import fold, shows_nothing
+from memlake.transforms.represent.by_model.pieces import Piece, pieces_of
 from memlake.transforms.represent.by_model.quoted import object_of
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
-from memlake.transforms.represent.common.slices import slice_units
-from memlake.transforms.represent.extract.extraction import Answer, PieceRequest
-from memlake.transforms.represent.extract.pieces import Piece, pieces_of
-from memlake.transforms.represent.ground.folding import fold, shows_nothing
+from memlake.transforms.represent.common.units import slice_units
 from memlake.transforms.text.canonical import Transcript, spoken, transcript_of
 
 VALUES = ("turn", "exchange", "session")

@@ -28,11 +28,11 @@ from memlake.transforms.represent.by_model.asked import (
     representation_of_answers,
 )
 from memlake.transforms.represent.by_model.extracted import Item, Tally, extracted_units
+from memlake.transforms.represent.by_model.extraction import Answer, PieceRequest
+from memlake.transforms.represent.by_model.folding import fold, shows_nothing
+from memlake.transforms.represent.by_model.grounding import Grounded, Source, cited_turns, ground
+from memlake.transforms.represent.by_model.pieces import Piece
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
-from memlake.transforms.represent.extract.extraction import Answer, PieceRequest
-from memlake.transforms.represent.extract.pieces import Piece
-from memlake.transforms.represent.ground.folding import fold, shows_nothing
-from memlake.transforms.represent.ground.grounding import Grounded, Source, cited_turns, ground
 from memlake.transforms.text.dates import parse_time
 
 Fields = Mapping[str, Mapping[str, Any]]

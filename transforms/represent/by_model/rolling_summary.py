@@ -19,9 +19,18 @@ from memlake.transforms.base.concurrent import each
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.llm.prompting import data_block
 from memlake.transforms.llm.protocol.model import UNFINISHED, Message, Model, Request
-from memlake.transforms.llm.structured.reply import ask_json
+from memlake.transforms.llm.structured import ask_json
 from memlake.transforms.represent.by_model.asked import check_asking_settings, material_of, pieces_for
 from memlake.transforms.represent.by_model.extracted import Item, Tally, extracted_units
+from memlake.transforms.represent.by_model.extraction import (
+    Answer,
+    PieceRequest,
+    answer_of,
+    reply_room,
+    text_tokens,
+    with_calls,
+)
+from memlake.transforms.represent.by_model.pieces import Piece, halves
 from memlake.transforms.represent.by_model.summaries import (
     all_turns,
     summary_request,
@@ -35,15 +44,6 @@ from memlake.transforms.represent.common.representation import (
     Settings,
     Units,
 )
-from memlake.transforms.represent.extract.extraction import (
-    Answer,
-    PieceRequest,
-    answer_of,
-    reply_room,
-    text_tokens,
-    with_calls,
-)
-from memlake.transforms.represent.extract.pieces import Piece, halves
 
 LEAST_CAP_TOKENS = 50
 _SHORTER_ASKED = 2

@@ -18,13 +18,12 @@ from memlake.transforms.represent.by_model.asked import (
     representation_of_answers,
 )
 from memlake.transforms.represent.by_model.extracted import Item, Tally, extracted_units
+from memlake.transforms.represent.by_model.extraction import Answer, PieceRequest, text_tokens
+from memlake.transforms.represent.by_model.folding import shows_nothing
+from memlake.transforms.represent.by_model.grounding import Grounded, Span
+from memlake.transforms.represent.by_model.pieces import Piece
 from memlake.transforms.represent.by_model.quoted import TEXT, object_of
 from memlake.transforms.represent.common.representation import RepresentationSpec, Settings, Units
-from memlake.transforms.represent.extract.extraction import Answer, PieceRequest, text_tokens
-from memlake.transforms.represent.extract.pieces import Piece
-from memlake.transforms.represent.ground.folding import shows_nothing
-from memlake.transforms.represent.ground.grounding import Grounded
-from memlake.transforms.represent.ground.stretches import Span
 
 SCHEMA = object_of({"summary": TEXT})
 # A summary is always of a session, and there is nothing to miss in a second pass that a longer one would not say.

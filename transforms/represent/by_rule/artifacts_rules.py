@@ -15,7 +15,7 @@ from memlake.schemas.units import UNITS
 from memlake.transforms.represent.by_rule.artifact_patterns import kinds_of
 from memlake.transforms.represent.by_rule.named_entities import NO_NER, Entity, check_ner, entities_of
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
-from memlake.transforms.represent.common.slices import slice_texts
+from memlake.transforms.represent.common.units import slice_texts
 from memlake.transforms.text.canonical import transcript_of
 from memlake.transforms.text.sentences import sentence_spans
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
-from memlake.transforms.represent.common.slices import slice_units
+from memlake.transforms.represent.common.units import slice_units
 from memlake.transforms.text.canonical import rank_in_run, transcript_of
 
 

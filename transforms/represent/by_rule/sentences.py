@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Units
-from memlake.transforms.represent.common.slices import slice_texts
+from memlake.transforms.represent.common.units import slice_texts
 from memlake.transforms.text.canonical import transcript_of
 from memlake.transforms.text.sentences import sentence_spans
 

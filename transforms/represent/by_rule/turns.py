@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Units
-from memlake.transforms.represent.common.slices import slice_units
+from memlake.transforms.represent.common.units import slice_units
 from memlake.transforms.text.canonical import transcript_of
 
 

@@ -1,5 +1,6 @@
 """Rows of units and provenance: the one place where every representation's columns and identities are made."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from memlake.schemas.units import UNITS
 from memlake.transforms.base.arrays import Bools, Ints
 from memlake.transforms.base.ids import content_ids
 from memlake.transforms.represent.common.representation import RepresentationSpec, Units
-from memlake.transforms.text.canonical import Transcript, ints, rank_in_run
+from memlake.transforms.text.canonical import Transcript, ints, rank_in_run, spoken
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,57 @@ def _only_speaker(turns: pa.Table, pieces: Pieces, first: Ints) -> pa.Array:
     codes = ints(speakers.indices)[pieces.turn]
     low, high = np.minimum.reduceat(codes, first), np.maximum.reduceat(codes, first)
     return speakers.dictionary.take(pa.array(low, mask=low != high))
+
+
+def slice_units(
+    spec: RepresentationSpec,
+    transcript: Transcript,
+    *,
+    kind: str,
+    start: Ints,
+    end: Ints,
+    leads: list[str] | None = None,
+) -> Units:
+    """Make a unit of each span [start, end) of the transcript's line, with exact provenance; none crosses a session.
+
+    Args:
+        spec: what is made.
+        transcript: the batch that it is made from.
+        kind: of all these units.
+        start: first code point on the line, never decreasing from one session to the next.
+        end: one past the last.
+        leads: what stands before each slice; the session's date header when not given.
+    """
+    session = transcript.session_of(start)
+    leads = transcript.headers_of(session) if leads is None else leads
+    return finish(
+        spec,
+        transcript,
+        split_by_turn(transcript, np.arange(len(session)), start, end),
+        kind=kind,
+        show_text=transcript.cut(session, start, end, leads),
+        header_chars=np.fromiter(map(len, leads), np.int64, len(leads)),
+        span=(start, end),
+    )
+
+
+def slice_texts(
+    spec: RepresentationSpec, transcript: Transcript, *, kind: str, turn: Ints, spans: Sequence[tuple[int, int]]
+) -> Units:
+    """Make a unit of each span of a turn's own text; its lead is the session's date header and `speaker: `.
+
+    Args:
+        spec: what is made.
+        transcript: the batch that it is made from.
+        kind: of all these units.
+        turn: the row of each span's turn, never decreasing.
+        spans: code points within that turn's text.
+    """
+    start, end = np.array(spans, np.int64).reshape(-1, 2).T + transcript.text_start[turn]
+    headers = transcript.headers_of(transcript.session_of(start))
+    speakers = transcript.turns["speaker"].take(pa.array(turn)).to_pylist()
+    leads = [header + spoken(name) for header, name in zip(headers, speakers, strict=True)]
+    return slice_units(spec, transcript, kind=kind, start=start, end=end, leads=leads)
 
 
 def unit_table(

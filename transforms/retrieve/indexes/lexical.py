@@ -9,7 +9,7 @@ import numpy as np
 import Stemmer
 
 from memlake.transforms.retrieve.indexes.words import WordIndex
-from memlake.transforms.text.unspaced import pieces
+from memlake.transforms.text.content_tokens import pieces
 
 # bm25s sets its own logger to DEBUG when imported, and says a line for every index.
 logging.getLogger("bm25s").setLevel(logging.WARNING)

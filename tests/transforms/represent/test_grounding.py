@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlake.transforms.represent.extract.pieces import pieces_of
-from memlake.transforms.represent.ground.folding import fold
-from memlake.transforms.represent.ground.grounding import SHORT_CHARS, Source, ground
-from memlake.transforms.represent.ground.words import cuts_word
+from memlake.transforms.represent.by_model.folding import cuts_word, fold
+from memlake.transforms.represent.by_model.grounding import SHORT_CHARS, Source, ground
+from memlake.transforms.represent.by_model.pieces import pieces_of
 
 TurnsOf = Callable[..., pa.Table]
 TALK = [

@@ -20,9 +20,9 @@ from memlake.transforms.llm.prompting import prompt, prompt_names
 from memlake.transforms.llm.protocol.model import ModelStoppedError, Request
 from memlake.transforms.represent.by_model.artifacts import ARTIFACTS
 from memlake.transforms.represent.by_model.asked import material_of
+from memlake.transforms.represent.by_model.extraction import LEAST_REPLY_TOKENS, PieceRequest, reply_room, text_tokens
 from memlake.transforms.represent.catalogue import asking, spec_of
 from memlake.transforms.represent.common.representation import Units
-from memlake.transforms.represent.extract.extraction import LEAST_REPLY_TOKENS, PieceRequest, reply_room, text_tokens
 
 TurnsOf = Callable[..., pa.Table]
 WORDS = "went to the market and bought seven apples number"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memlake.transforms.base.conversation import Conversation
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.read.tabulate import tabulate
-from memlake.transforms.represent.extract.pieces import (
+from memlake.transforms.represent.by_model.pieces import (
     GRANULARITIES,
     LEAST_CUT_CHARS,
     Piece,

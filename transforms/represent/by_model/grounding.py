@@ -1,7 +1,7 @@
 """Find a quote in the piece of a transcript that it is said to come from.
 
-Tried in this order: to the character; folded (folding.py); nearly. Each first within the turns that the model cited, in
-its order, then within the other turns, then across turns. Only whole words and numbers count (words.py): what starts or
+Tried in this order: to the character; folded (`fold`); nearly. Each first within the turns that the model cited, in
+its order, then within the other turns, then across turns. Only whole words and numbers count (`cuts_word`): what starts or
 ends amid one is found nearly, as whole words, or not at all. What is found nearly must hold the very numbers of the quote
 and as many negations.
 
@@ -15,16 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Literal
 
-from memlake.transforms.represent.extract.pieces import Piece
-from memlake.transforms.represent.ground.folding import Folded, fold
-from memlake.transforms.represent.ground.stretches import Span, Stretch, text_of, texts_of
-from memlake.transforms.represent.ground.words import cuts_word, same_facts
+from memlake.transforms.represent.by_model.folding import Folded, cuts_word, fold, same_facts
+from memlake.transforms.represent.by_model.pieces import Piece, PieceTurn
 
 Grounding = Literal["exact", "normalised", "fuzzy", "none"]
-# Whether something is said in a stretch's part, from where to where in its text.
-Saying = Callable[[Stretch, int, int], bool]
-# Where a quote stands in a stretch's text.
-Places = Callable[[Stretch], Iterator[tuple[int, int]]]
 # Below so many folded characters a quote is short; an ideograph counts twice, since it says as much.
 SHORT_CHARS = 8
 LEAST_FUZZY_CHARS = 16
@@ -32,6 +26,49 @@ LEAST_FUZZY_SCORE = 90.0
 _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 # What models put around a quote, or after one that they break off.
 _AROUND = "\"'. "
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a part of a quote stands: code points in the canonical text; null where only the turn is known."""
+
+    turn: PieceTurn
+    start: int | None
+    end: int | None
+    touches_text: bool = True
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A text put together of parts of the canonical text.
+
+    Attributes:
+        parts: each turn with where its part starts in `text`, where in the canonical text, and how long it is.
+    """
+
+    text: str
+    parts: tuple[tuple[PieceTurn, int, int, int], ...]
+
+    @cached_property
+    def folded(self) -> Folded:
+        """The text folded."""
+        return fold(self.text)
+
+    def spans(self, at: int, past: int) -> tuple[Span, ...]:
+        """The parts of the canonical text that a stretch of `text` is, one a turn."""
+        spans = []
+        for turn, place, start, length in self.parts:
+            first, last = max(at, place), min(past, place + length)
+            if first < last:
+                low, high = start + first - place, start + last - place
+                spans.append(Span(turn, low, high, max(low, turn.start) < min(high, turn.end)))
+        return tuple(spans)
+
+
+# Whether something is said in a stretch's part, from where to where in its text.
+Saying = Callable[[Stretch, int, int], bool]
+# Where a quote stands in a stretch's text.
+Places = Callable[[Stretch], Iterator[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,3 +298,19 @@ def _found(quote: str, text: str) -> Iterator[tuple[int, int]]:
     while at >= 0:
         yield at, at + len(quote)
         at = text.find(quote, at + 1)
+
+
+def text_of(turn: PieceTurn) -> Stretch:
+    """A turn's text."""
+    return Stretch(turn.text, ((turn, 0, turn.start, len(turn.text)),))
+
+
+def texts_of(piece: Piece, *, names: bool) -> Stretch:
+    """All turns of a piece, a line each: with their speakers' names as in the canonical text, or without."""
+    parts, lines, at = [], [], 0
+    for turn in piece.turns:
+        lead = f"{turn.speaker}: " if names else ""
+        lines.append(lead + turn.text)
+        parts.append((turn, at, turn.start - len(lead), len(lines[-1])))
+        at += len(lines[-1]) + 1
+    return Stretch("\n".join(lines), tuple(parts))

@@ -17,10 +17,9 @@ from memlake.transforms.llm.limits.quota import Limits
 from memlake.transforms.llm.limits.quota_server import quota_server
 from memlake.transforms.llm.prompting import prompt
 from memlake.transforms.represent.by_model.artifacts import ARTIFACTS
+from memlake.transforms.represent.by_model.pieces import pieces_of, transcript_block
 from memlake.transforms.represent.catalogue import spec_of
 from memlake.transforms.represent.common.representation import Units
-from memlake.transforms.represent.extract.pieces import pieces_of
-from memlake.transforms.represent.extract.transcript_block import transcript_block
 
 TurnsOf = Callable[..., pa.Table]
 ITEM = {

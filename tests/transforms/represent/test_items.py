@@ -3,9 +3,9 @@
 import pytest
 
 from memlake.schemas.table import settings_json
-from memlake.transforms.llm.structured.reply import problem_of
+from memlake.transforms.llm.structured import problem_of
 from memlake.transforms.represent.by_model.artifacts import QUOTED
-from memlake.transforms.represent.extract.items import checked_items
+from memlake.transforms.represent.by_model.extraction import checked_items
 
 GOOD = {
     "type": "event", "content": "c", "quote": "q", "speaker": None, "confidence": 1,
