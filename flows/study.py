@@ -18,8 +18,7 @@ from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.llm.driver import ModelSettings, open_models
 from memlake.transforms.llm.prompting import prompt
 from memlake.transforms.llm.records.calls import paid
-from memlake.transforms.study.library import find_study, study_path, study_text
-from memlake.transforms.study.parse import parse_study
+from memlake.transforms.study.parse import find_study, parse_study, study_path, study_text
 from memlake.transforms.study.study import Study
 
 

@@ -18,8 +18,7 @@ from memlake.transforms.evaluate.means import means, same_cells
 from memlake.transforms.evaluate.runs import runs_of, study_of_run
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.study.cells import cell_rows
-from memlake.transforms.study.library import find_study
-from memlake.transforms.study.parse import parse_study
+from memlake.transforms.study.parse import find_study, parse_study
 
 STUDY = """
 name = "known"

@@ -109,7 +109,7 @@ def searched() -> Callable[..., Found]:
     ) -> Found:
         cutoffs = Cutoffs(tuple(tokens), tuple(k))
         tokeniser = more.pop("tokeniser", "chars4")
-        cell = Cell("r", "c", parse_plan("p", steps), tokeniser, cutoffs, depth=1000, texts=frozenset(cutoffs.pairs()))
+        cell = Cell("r", "c", parse_plan("p", steps), tokeniser, cutoffs, depth=1000, texts=frozenset(cutoffs.pairs))
         if (evidence := more.pop("evidence", None)) is not None:
             store = replace(store, beside={**store.beside, "evidence": evidence})
         return run_cell(cell, store=store, questions=questions, **more)

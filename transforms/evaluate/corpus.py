@@ -16,9 +16,14 @@ from memlake.transforms.embed.embedder import Embedder, encode
 from memlake.transforms.embed.outputs import Outputs, columns_of, outputs_of
 from memlake.transforms.embed.reranker import load_reranker
 from memlake.transforms.embed.vectors import check_card
-from memlake.transforms.evaluate.beside import check_beside, read_tables, reads_of, representations_of
-from memlake.transforms.evaluate.groups import conversation_groups
-from memlake.transforms.evaluate.questions import labelled_questions
+from memlake.transforms.evaluate.inputs import (
+    check_beside,
+    conversation_groups,
+    labelled_questions,
+    read_tables,
+    reads_of,
+    representations_of,
+)
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.llm.edge import Edge, EdgeSettings, open_edge
 from memlake.transforms.retrieve.cell import Found, run_cell

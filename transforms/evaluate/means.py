@@ -14,7 +14,7 @@ from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.score.scores import summary
 from memlake.transforms.study.cells import cell_rows
-from memlake.transforms.study.library import find_study, study_names
+from memlake.transforms.study.parse import find_study, study_names
 from memlake.transforms.study.study import Measure, PublishedNumber, Study
 
 Mean = dict[str, Any]  # a row of the view score_means

@@ -34,12 +34,12 @@ def cell_rows(study: Study, corpus: StudyCorpus, *, run_id: str, read_snapshot_i
     """
     rows: list[dict[str, object]] = []
     for cell in study.cells_of(corpus.name):
-        reader = study.reader_of(cell)
+        reader, plan = study.reader_of(cell), cell.plan.tables()
         settings = {
             "corpus": corpus.name,
             "representations": list(cell.representations),
             "embedder": study.embedder_of(cell),
-            "plan": cell.plan.tables(),
+            "plan": plan,
             "reader": _reader_settings(reader, provider),
             "tokeniser": study.tokeniser,
             "language": corpus.language,
@@ -53,11 +53,11 @@ def cell_rows(study: Study, corpus: StudyCorpus, *, run_id: str, read_snapshot_i
                 "corpus": corpus.name,
                 "representations": list(cell.representations),
                 "embedder": study.embedder_of(cell),
-                "plan": settings_json(cell.plan.tables()),
+                "plan": settings_json(plan),
                 "reader": cell.reader,
                 "tokeniser": study.tokeniser,
-                "settings": settings_json(settings),
-                "settings_hash": content_id(settings_json(settings)),
+                "settings": (text := settings_json(settings)),
+                "settings_hash": content_id(text),
                 "read_snapshot_id": read_snapshot_id,
             }
         )

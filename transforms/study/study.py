@@ -187,6 +187,9 @@ def refused(words: str, hint: str = f.HINT) -> PydanticCustomError:
     return PydanticCustomError("section", "{words}", {"words": words, "hint": hint})
 
 
+_NOWHERE = Cutoffs()
+
+
 @dataclass(frozen=True, slots=True)
 class Study:
     """What a study asks.
@@ -238,7 +241,7 @@ class Study:
     def answered(self, cell: StudyCell) -> Cutoffs:
         """At which cutoffs the cell's reader is asked; none without a reader."""
         if not cell.reader:
-            return Cutoffs()
+            return _NOWHERE
         return self.answers if cell.answers is None else cell.answers
 
     def cutoffs_of(self, cell: StudyCell) -> Cutoffs:
@@ -247,13 +250,13 @@ class Study:
         return Cutoffs(
             tokens=tuple(sorted({*own.tokens, *asked.tokens})),
             k=tuple(sorted({*own.k, *asked.k})),
-            candidates=self.depth if asked.pairs() else 0,
+            candidates=self.depth if asked.pairs else 0,
         )
 
     def texts_of(self, cell: StudyCell) -> frozenset[tuple[CutoffKind, int]]:
         """At which cutoffs a context's text is kept: where a reader is asked, and at the headline."""
         at = (self.headline.cutoff_kind, self.headline.cutoff)
-        return frozenset({*self.answered(cell).pairs(), *([at] if at[0] != "none" else [])})  # type: ignore[arg-type]
+        return frozenset({*self.answered(cell).pairs, *([at] if at[0] != "none" else [])})  # type: ignore[arg-type]
 
     def reader_of(self, cell: StudyCell) -> ReaderSpec | None:
         """The reader that the cell names."""
@@ -271,7 +274,7 @@ class Study:
     @property
     def asks_models(self) -> tuple[str, ...]:
         """The chat models that its plans, readers and judges ask; '' for the run's own."""
-        used = {cell.reader for cell in self.cells if self.answered(cell).pairs()}
+        used = {cell.reader for cell in self.cells if self.answered(cell).pairs}
         readers = [reader.model for name, reader in self.readers.items() if name in used and reader.asks_model]
         judges = [judge.model for judge in self.judges if judge.asks_model and used]
         plans = [model for cell in self.cells for model in cell.plan.chat_models]

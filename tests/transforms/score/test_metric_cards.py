@@ -9,8 +9,7 @@ from memlake.schemas import EVIDENCE, PROVENANCE, RETRIEVALS, SCORES
 from memlake.schemas.metrics import METRICS, Metric
 from memlake.transforms.evaluate.runs import Means, excluded_of, layout
 from memlake.transforms.report.page.page import page
-from memlake.transforms.score.answer_metrics import TEXT_METRICS, TextMetric
-from memlake.transforms.score.scores import evaluate
+from memlake.transforms.score.scores import TEXT_METRICS, TextMetric, evaluate
 from memlake.transforms.score.statistics.statistics import statistics_of
 from memlake.transforms.study.parse import parse_study
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from memlake.schemas.metrics import METRICS
 from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
-from memlake.transforms.report.data.cells import CellCard
+from memlake.transforms.report.data.cells import CellCard, Numbers, at_of, number
 from memlake.transforms.report.data.document import Agrees, Compared, Dial, Number, Row
-from memlake.transforms.report.data.numbers import Numbers, at_of, number
 from memlake.transforms.score.statistics.comparisons import corpora_of_comparison
 from memlake.transforms.study.study import Comparison, Measure, Study
 

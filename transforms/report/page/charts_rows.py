@@ -6,9 +6,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from memlake.transforms.report.page.html import el
+from memlake.transforms.report.page.html import el, interval, share, signed
 from memlake.transforms.report.page.svg import Scale, hue, line, mark, picture, short, tick_name, ticks, words
-from memlake.transforms.report.page.words import interval, share, signed
 
 _WIDTH = 720.0
 # Names take what they need within these; a longer one is cut, and stands whole in its tooltip and in the table.

@@ -34,7 +34,7 @@ class Filter(Step):
     time: Literal["until_asked"] | None = later(None)
 
     @property
-    def reads(self) -> frozenset[str]:
+    def reads(self) -> frozenset[str]:  # type: ignore[override] - by its settings
         """Turns and provenance, for speakers and dates."""
         return frozenset({"provenance", "turns"} if self.speaker or self.time else ())
 

@@ -33,7 +33,7 @@ class Rerank(Step):
     normalise: bool = True
 
     @property
-    def rerankers(self) -> tuple[str, ...]:
+    def rerankers(self) -> tuple[str, ...]:  # type: ignore[override] - by its settings
         """See Step."""
         return (self.model,)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -12,8 +13,7 @@ from memlake.transforms.base.arrays import Bools, Floats, Ints
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.embed.outputs import Outputs
 from memlake.transforms.llm.protocol.model import Reply, Request
-from memlake.transforms.retrieve.contexts.shown import Shown
-from memlake.transforms.retrieve.contexts.view import View
+from memlake.transforms.retrieve.contexts.shown import Shown, View
 from memlake.transforms.retrieve.store.store import Store
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ NO_COSINE = -1.0
 _GIVES = {"dense": "NAME", "sparse": "bge-m3", "multi": "bge-m3-multi"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cutoffs:
     """Where contexts end: after a token budget, or after the first k units.
 
@@ -39,6 +39,7 @@ class Cutoffs:
     k: tuple[int, ...] = ()
     candidates: int = 0
 
+    @cached_property
     def pairs(self) -> list[tuple[CutoffKind, int]]:
         """Every cutoff as (kind, value), token budgets first, the candidate list last."""
         deep: list[tuple[CutoffKind, int]] = [("candidates", self.candidates)] if self.candidates else []

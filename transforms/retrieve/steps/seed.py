@@ -14,7 +14,7 @@ from memlake.transforms.retrieve.indexes.topk import top_k
 from memlake.transforms.retrieve.indexes.words import WordIndex
 from memlake.transforms.retrieve.steps.search import NO_COSINE, Part, Scale, Search
 from memlake.transforms.retrieve.steps.step import Leaders, Seed, later
-from memlake.transforms.retrieve.store.stock import Stock, StreamedStock
+from memlake.transforms.retrieve.store.store import Stock, StreamedStock
 
 
 class SeedDense(Seed):

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import ClassVar, Literal
 
-from memlake.transforms.retrieve.contexts.view import View
+from memlake.transforms.retrieve.contexts.shown import View
 from memlake.transforms.retrieve.steps.search import Search
 from memlake.transforms.retrieve.steps.step import Stage, Step
 
@@ -30,7 +30,7 @@ class Show(_ShowStep):
     header: bool = True
 
     @property
-    def view(self) -> View:
+    def view(self) -> View:  # type: ignore[override] - by its settings
         """See Step."""
         return View(text=self.text, header=self.header)
 

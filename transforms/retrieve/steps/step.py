@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memlake.transforms.base.arrays import Floats, Ints
 from memlake.transforms.embed.outputs import Outputs
-from memlake.transforms.retrieve.contexts.view import View
+from memlake.transforms.retrieve.contexts.shown import View
 from memlake.transforms.retrieve.steps.search import Part, Scale, Search
-from memlake.transforms.retrieve.store.stock import StreamedStock
+from memlake.transforms.retrieve.store.store import StreamedStock
 
 if TYPE_CHECKING:
     from memlake.transforms.lake.storage.snapshot import Snapshot
@@ -45,6 +45,8 @@ class Step(BaseModel, ABC):
         view: what of a unit contexts show; None: the step does not say.
         adds_up: whether a unit ranks by its own parts alone, the higher the more of each: then the best units are among
             those that `Seed.leaders` gives.
+
+    What a step says of itself is an attribute of its class, or a property where its settings decide.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -52,29 +54,13 @@ class Step(BaseModel, ABC):
     stage: ClassVar[Stage]
     part: ClassVar[str] = ""
     outputs: ClassVar[frozenset[str]] = frozenset()
+    reads: ClassVar[frozenset[str]] = frozenset()
+    rerankers: ClassVar[tuple[str, ...]] = ()
+    chat_models: ClassVar[tuple[str, ...]] = ()
+    view: ClassVar[View | None] = None
     adds_up: ClassVar[bool] = False
 
     step: str
-
-    @property
-    def view(self) -> View | None:
-        """See the class."""
-        return None
-
-    @property
-    def reads(self) -> frozenset[str]:
-        """See the class."""
-        return frozenset()
-
-    @property
-    def rerankers(self) -> tuple[str, ...]:
-        """See the class."""
-        return ()
-
-    @property
-    def chat_models(self) -> tuple[str, ...]:
-        """See the class."""
-        return ()
 
     def with_reranker(self, model: str) -> Self | None:  # noqa: ARG002 - for steps that ask one
         """The step with this reranker, 'none' for none; None where it is nothing without."""

@@ -13,20 +13,28 @@ import numpy as np
 
 from memlake.schemas.metrics import METRICS
 from memlake.transforms.base.arrays import Bools, Floats
-from memlake.transforms.score.statistics.paired import detectable, holm, mcnemar, sign_flips
-from memlake.transforms.score.statistics.resampling import Weights, bootstrap_method, ratio_intervals
-from memlake.transforms.score.statistics.rows import (
+from memlake.transforms.score.statistics.resampling import (
+    Weights,
+    bootstrap_method,
+    detectable,
+    holm,
+    mcnemar,
+    ratio_intervals,
+    sign_flips,
+)
+from memlake.transforms.score.statistics.series import (
     MAJORITY,
     NO_CELL,
     NO_SCORES,
     NO_VARIANCE,
     NOTHING_DISCORDANT,
     ONE_CLUSTER,
+    CorpusScores,
+    Series,
     few_clusters,
     notes,
     row_of,
 )
-from memlake.transforms.score.statistics.series import CorpusScores, Series
 from memlake.transforms.study.study import Comparison, Measure, Study
 
 _OTHER_MEASURE = "other_measure: the two comparisons are not of the same measure"

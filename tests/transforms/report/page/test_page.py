@@ -11,8 +11,7 @@ from reported_runs import HOSTILE, reported
 
 from memlake.flows.report import check_out, write_report
 from memlake.transforms.base.errors import NotFoundError, UsageError
-from memlake.transforms.report.page.page import page
-from memlake.transforms.report.page.top import verdict
+from memlake.transforms.report.page.page import page, verdict
 
 SECTIONS = ["headline", "curves", "categories", "losses", "costs", "controls", "agreement", "browser"]
 
