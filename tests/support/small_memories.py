@@ -11,7 +11,7 @@ from small_tables import rows_of
 from memlake.schemas import EVIDENCE, LINKS, PROVENANCE, QUESTIONS, UNITS
 from memlake.transforms.retrieve.cell import Cell, Found, run_cell
 from memlake.transforms.retrieve.plan import parse_plan
-from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.steps.step import Cutoffs
 from memlake.transforms.retrieve.store.store import Store, open_store
 
 

@@ -12,7 +12,7 @@ from memlake.transforms.lake.storage.parts import UNITS_PART
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.represent.catalogue import REPRESENTATIONS, kind_named
 from memlake.transforms.retrieve.steps.step import Scope
-from memlake.transforms.study.study import StudyCell
+from memlake.transforms.study.study import Study, StudyCell, StudyCorpus
 from memlake.transforms.text.content_tokens import Language, content_tokens_of
 
 
@@ -96,6 +96,23 @@ def check_beside(snapshot: Snapshot, corpus: str, cells: Sequence[StudyCell], co
     steps = dict.fromkeys((step, cell.representations) for cell in cells for step in cell.plan.steps)
     for step, representations in steps:
         step.check_stored(Scope(snapshot, corpus, representations, conversations))
+
+
+def questions_of(snapshot: Snapshot, study: Study, corpus: StudyCorpus) -> pa.Table:
+    """The rows of questions that a study asks of a corpus and scores, one a question and label set, in its language.
+
+    Raises:
+        NotFoundError: the corpus has no questions, or none of the study's label sets or categories.
+    """
+    stored = snapshot.read("questions", where=pc.field("corpus") == corpus.name)
+    if not stored.num_rows:
+        raise NotFoundError(
+            f"corpus={corpus.name!r} has no questions in snapshot={snapshot.snapshot_id}, and study={study.name!r} asks some",
+            hint="memlake ingest BENCHMARK --corpus NAME, or questions in memlake's own JSONL",
+        )
+    return labelled_questions(
+        stored, label_sets=corpus.label_sets, categories=corpus.categories, language=corpus.language
+    )
 
 
 def labelled_questions(

@@ -21,7 +21,7 @@ from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.llm.driver import ModelSettings, open_models
 from memlake.transforms.retrieve.cell import Cell, run_cell
 from memlake.transforms.retrieve.plan import PLANS, Plan, find_plan
-from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.steps.step import Cutoffs
 
 # Units that each seed of a plan names at first: enough for most questions.
 _LEADERS = 256

@@ -16,8 +16,8 @@ from memlake.transforms.answer.answering import answer_contexts
 from memlake.transforms.answer.judging import judge_answers
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.embed.catalogue import opened
-from memlake.transforms.evaluate.corpus import model_of, questions_of, search_corpus
-from memlake.transforms.evaluate.inputs import each_once
+from memlake.transforms.evaluate.corpus import cell_rows, model_of, search_corpus
+from memlake.transforms.evaluate.inputs import each_once, questions_of
 from memlake.transforms.lake.commit.publish import forgotten_of
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.files import StagedFile, Stager
@@ -30,7 +30,6 @@ from memlake.transforms.score.source_tokens import source_tokens_of
 from memlake.transforms.score.statistics.agreement import unlike_judges
 from memlake.transforms.score.statistics.costs import costs_of
 from memlake.transforms.score.statistics.statistics import statistics_of
-from memlake.transforms.study.cells import cell_rows
 from memlake.transforms.study.study import Study, StudyCell, StudyCorpus
 
 # What can be the matter with a reply; other reasons are the question's own.

@@ -16,7 +16,7 @@ from memlake.transforms.base.errors import UsageError
 from memlake.transforms.embed.outputs import Outputs, as_outputs
 from memlake.transforms.retrieve.contexts.shown import width
 from memlake.transforms.retrieve.plan import Plan
-from memlake.transforms.retrieve.steps.search import CutoffKind, Cutoffs, Search
+from memlake.transforms.retrieve.steps.step import CutoffKind, Cutoffs, Search
 from memlake.transforms.retrieve.store.store import Coded, Store
 
 if TYPE_CHECKING:

@@ -21,12 +21,11 @@ from memlake.transforms.retrieve.steps.fuse import Fuse, FuseRrf, FuseWeighted
 from memlake.transforms.retrieve.steps.pack import Pack
 from memlake.transforms.retrieve.steps.rank import Rank
 from memlake.transforms.retrieve.steps.rerank import Rerank
-from memlake.transforms.retrieve.steps.search import Part, Search
 from memlake.transforms.retrieve.steps.seed import SeedDense, SeedLexical
 from memlake.transforms.retrieve.steps.seed_plain import SeedGold, SeedRandom, SeedTime
 from memlake.transforms.retrieve.steps.seed_tokens import SeedMulti, SeedSparse
 from memlake.transforms.retrieve.steps.show import Merge, Project, Show
-from memlake.transforms.retrieve.steps.step import Seed, Step
+from memlake.transforms.retrieve.steps.step import Part, Search, Seed, Step
 from memlake.transforms.retrieve.steps.swap import Swap
 
 # Every step there is, by the name that its `step` field has.

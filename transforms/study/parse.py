@@ -13,7 +13,7 @@ from memlake.schemas.metrics import METRICS
 from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.retrieve.plan import Plan, find_plan, parse_plan
-from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.steps.step import Cutoffs
 from memlake.transforms.study import lines
 from memlake.transforms.study.faults import Fault, fault_error, section_faults
 from memlake.transforms.study.file import CellSection, CutoffsSection, StudyFile

@@ -12,7 +12,7 @@ from memlake.schemas.metrics import METRICS
 from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.retrieve.plan import Plan
-from memlake.transforms.retrieve.steps.search import CutoffKind, Cutoffs
+from memlake.transforms.retrieve.steps.step import CutoffKind, Cutoffs
 from memlake.transforms.study import fields as f
 from memlake.transforms.text.content_tokens import Language
 
@@ -233,6 +233,15 @@ class Study:
     def cells_of(self, corpus: str) -> tuple[StudyCell, ...]:
         """The cells that run on a corpus."""
         return tuple(cell for cell in self.cells if not cell.corpora or corpus in cell.corpora)
+
+    def corpora_of(self, comparison: Comparison) -> tuple[str, ...]:
+        """The corpora on which a comparison is: its own, or each on which both cells run."""
+        return tuple(
+            corpus.name
+            for corpus in self.corpora
+            if comparison.corpus in ("", corpus.name)
+            and {comparison.a, comparison.b} <= {cell.name for cell in self.cells_of(corpus.name)}
+        )
 
     def judges_of(self, corpus: str) -> tuple[JudgeSpec, ...]:
         """The judges of answers to questions of a corpus."""

@@ -9,7 +9,7 @@ from memlake.schemas import CONTEXTS, QUESTIONS, RETRIEVALS, UNITS
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.retrieve.cell import Cell, run_cell
 from memlake.transforms.retrieve.plan import find_plan, parse_plan
-from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.steps.step import Cutoffs
 from memlake.transforms.retrieve.store.store import open_store
 
 NONE = [np.nan, np.nan]

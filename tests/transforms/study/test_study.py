@@ -5,8 +5,8 @@ import pytest
 
 from memlake.schemas import CELLS
 from memlake.transforms.base.errors import NotFoundError, UsageError
-from memlake.transforms.retrieve.steps.search import Cutoffs
-from memlake.transforms.study.cells import cell_rows
+from memlake.transforms.evaluate.corpus import cell_rows
+from memlake.transforms.retrieve.steps.step import Cutoffs
 from memlake.transforms.study.parse import find_study, parse_study
 from memlake.transforms.study.study import Measure, StudyCorpus
 

@@ -8,8 +8,7 @@ import numpy as np
 from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.fields import CountOrNone
 from memlake.transforms.retrieve.contexts.shown import show
-from memlake.transforms.retrieve.steps.search import CutoffKind, Search
-from memlake.transforms.retrieve.steps.step import Stage, Step, later
+from memlake.transforms.retrieve.steps.step import CutoffKind, Search, Stage, Step, later
 from memlake.transforms.retrieve.store.chance import chance
 
 
@@ -34,7 +33,7 @@ class Pack(Step):
     seed: CountOrNone = later(0)
 
     @property
-    def reads(self) -> frozenset[str]:  # type: ignore[override] - by its settings
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
         """Provenance, to know what comes first in time."""
         return frozenset({"provenance"} if self.order == "time" else ())
 

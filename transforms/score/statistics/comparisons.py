@@ -35,7 +35,7 @@ from memlake.transforms.score.statistics.series import (
     notes,
     row_of,
 )
-from memlake.transforms.study.study import Comparison, Measure, Study
+from memlake.transforms.study.study import Comparison, Measure
 
 _OTHER_MEASURE = "other_measure: the two comparisons are not of the same measure"
 _OTHER_CORPUS = "other_corpus: {} is of no corpus that {} is of, so nothing can be paired"
@@ -133,16 +133,6 @@ def comparison_rows(
     for statistic in ("difference", "mcnemar"):
         _correct([row for row in made if row["statistic"] == statistic and row["slice"] == "all"])
     return made
-
-
-def corpora_of_comparison(study: Study, comparison: Comparison) -> tuple[str, ...]:
-    """The corpora on which it is: its own, or each on which both cells run."""
-    return tuple(
-        corpus.name
-        for corpus in study.corpora
-        if comparison.corpus in ("", corpus.name)
-        and {comparison.a, comparison.b} <= {cell.name for cell in study.cells_of(corpus.name)}
-    )
 
 
 def _correct(family: list[dict[str, object]]) -> None:

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from memlake.transforms.base.arrays import Floats
 from memlake.transforms.score.statistics.agreement import agreement_rows, repeat_rows, unlike_judges
-from memlake.transforms.score.statistics.comparisons import comparison_rows, corpora_of_comparison
+from memlake.transforms.score.statistics.comparisons import comparison_rows
 from memlake.transforms.score.statistics.resampling import Weights, bootstrap_method, cluster_weights, ratio_intervals
 from memlake.transforms.score.statistics.series import (
     CorpusScores,
@@ -106,7 +106,7 @@ def _rows(
         yield from mean_rows(scores, weights[scores.corpus], run_id=run_id, seed=study.seed)
         yield from repeat_rows(scores, judgements, study, run_id=run_id)
     declared = {
-        scores.corpus: [one for one in study.comparisons if scores.corpus in corpora_of_comparison(study, one)]
+        scores.corpus: [one for one in study.comparisons if scores.corpus in study.corpora_of(one)]
         for scores in corpora
     }
     yield from comparison_rows(corpora, weights, declared, run_id=run_id, seed=study.seed)

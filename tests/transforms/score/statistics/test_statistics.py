@@ -10,7 +10,7 @@ from small_tables import rows_of
 from memlake.schemas import JUDGEMENTS, SCORES, STATISTICS
 from memlake.transforms.answer.spec import JudgeSpec
 from memlake.transforms.retrieve.plan import find_plan
-from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.steps.step import Cutoffs
 from memlake.transforms.score.statistics import statistics
 from memlake.transforms.score.statistics.statistics import statistics_of
 from memlake.transforms.study.study import Comparison, Measure, Repeats, Study, StudyCell, StudyCorpus
