@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ from pydantic import ValidationError
 
 from memlake.schemas.metrics import METRICS
 from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
-from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.base.errors import NotFoundError, Problem, UsageError
 from memlake.transforms.retrieve.plan import Plan, find_plan, parse_plan
 from memlake.transforms.retrieve.steps.step import Cutoffs
 from memlake.transforms.study import lines
-from memlake.transforms.study.faults import Fault, fault_error, section_faults
+from memlake.transforms.study.faults import fault_error, section_faults
 from memlake.transforms.study.file import CellSection, CutoffsSection, StudyFile
 from memlake.transforms.study.study import (
     JUDGE_HINT,
@@ -55,9 +56,9 @@ def parse_study(text: str, *, source: str) -> Study:
     return study
 
 
-def _plans(tables: Mapping[str, Any]) -> tuple[dict[str, Plan], list[Fault]]:
+def _plans(tables: Mapping[str, Any]) -> tuple[dict[str, Plan], list[Problem]]:
     """The study's own plans, as far as they have steps, and what is wrong with their steps."""
-    plans, faults = dict[str, Plan](), list[Fault]()
+    plans, faults = dict[str, Plan](), list[Problem]()
     declared = tables.get("plans")
     for name, table in declared.items() if isinstance(declared, dict) else ():
         steps = table.get("steps") if isinstance(table, dict) else None
@@ -66,8 +67,7 @@ def _plans(tables: Mapping[str, Any]) -> tuple[dict[str, Plan], list[Fault]]:
                 plans[name] = parse_plan(name, steps)
             except UsageError as error:
                 for problem, line in zip(error.problems, error.message.split("\n"), strict=True):
-                    path = ("plans", name, *problem.path)
-                    faults.append(Fault(path, line, error.hint, problem.code == NotFoundError.code))
+                    faults.append(replace(problem, path=("plans", name, *problem.path), message=line, hint=error.hint))
     return plans, faults
 
 
@@ -138,19 +138,21 @@ def declared_names(tables: Mapping[str, Any]) -> dict[str, list[str]]:
     return names
 
 
-def name_faults(tables: Mapping[str, Any]) -> Iterator[Fault]:
+def name_faults(tables: Mapping[str, Any]) -> Iterator[Problem]:
     """Names that come twice, corpora that are declared in both ways or in none, and a file without cells."""
     if bool(tables.get("corpus")) == bool(tables.get("corpora")):
         what = "both corpus and corpora" if tables.get("corpus") else "no corpus"
         hint = "corpus = NAME, or one [[corpora]] with a name for each"
-        yield Fault(("corpus",), f"it has {what}: one of the two is allowed", hint)
+        yield Problem(("corpus",), f"it has {what}: one of the two is allowed", hint=hint)
     if tables.get("cells") == []:
-        yield Fault(("cells",), "it has no cells", "add [[cells]] with name, representations and plan")
+        yield Problem(("cells",), "it has no cells", hint="add [[cells]] with name, representations and plan")
     for section, what in (("cells", "cell"), ("corpora", "corpus"), ("comparisons", "comparison")):
         seen = set[str]()
         for name, place in _named(tables, section):
             if name in seen:
-                yield Fault((section, place, "name"), f"{what}={name!r} comes twice", f"give every {what} its own name")
+                yield Problem(
+                    (section, place, "name"), f"{what}={name!r} comes twice", hint=f"give every {what} its own name"
+                )
             seen.add(name)
 
 
@@ -161,24 +163,24 @@ def _named(tables: Mapping[str, Any], section: str) -> Iterator[tuple[str, int]]
             yield table["name"], place
 
 
-def study_faults(study: Study) -> Iterator[Fault]:
+def study_faults(study: Study) -> Iterator[Problem]:
     """Cells that end nowhere, corpora without a cell, and measures that a cell will not have."""
     for place, cell in enumerate(study.cells):
         if cell.reader and not study.answered(cell).pairs:
             hint = "add [answers] with tokens = [...] or k = [...]"
             said = f"cell={cell.name!r} has a reader and no cutoff at which it is asked"
-            yield Fault(("cells", place, "reader"), said, hint)
+            yield Problem(("cells", place, "reader"), said, hint=hint)
         elif not study.cutoffs_of(cell).pairs:
             hint = "add [cutoffs] with tokens = [...] or k = [...]"
-            yield Fault(("cells", place), f"it has no cutoffs, and cell={cell.name!r} none of its own", hint)
+            yield Problem(("cells", place), f"it has no cutoffs, and cell={cell.name!r} none of its own", hint=hint)
     for place, corpus in enumerate(study.corpora):
         if not study.cells_of(corpus.name):
             hint = "leave it out, or name it in a cell's corpora"
-            yield Fault(("corpora", place), f"corpus={corpus.name!r} has no cell", hint)
+            yield Problem(("corpora", place), f"corpus={corpus.name!r} has no cell", hint=hint)
     for place, comparison in enumerate(study.comparisons):
         at, what = ("comparisons", place), f"comparison={comparison.name!r}"
         if said := judge_fault(comparison.measure):
-            yield Fault(at, f"{what}: {said}", JUDGE_HINT)
+            yield Problem(at, f"{what}: {said}", hint=JUDGE_HINT)
         for name in (comparison.a, comparison.b):
             yield from _at_no_cutoff(study, at, what, comparison.measure, name)
     # A published number may be of a cutoff that is not measured here: it is then not shown beside ours.
@@ -186,7 +188,7 @@ def study_faults(study: Study) -> Iterator[Fault]:
         yield from _at_no_cutoff(study, ("gates", place), f"gate of cell={gate.cell!r}", gate.measure, gate.cell)
 
 
-def _at_no_cutoff(study: Study, path: lines.Path, what: str, measure: Measure, name: str) -> Iterator[Fault]:
+def _at_no_cutoff(study: Study, path: lines.Path, what: str, measure: Measure, name: str) -> Iterator[Problem]:
     cell, card = study.cell(name), METRICS[measure.metric]
     there: list[tuple[str, int]] = [("none", 0)]
     if card.is_of_readers:
@@ -197,7 +199,7 @@ def _at_no_cutoff(study: Study, path: lines.Path, what: str, measure: Measure, n
         has = ", ".join(f"{cutoff} {kind}" for kind, cutoff in there) or "no reader"
         at = f"{measure.metric} at {measure.cutoff} {measure.cutoff_kind}"
         hint = "name one of these, or add the cutoff to the study or to the cell"
-        yield Fault(path, f"{what}: {at}: cell={name!r} has it at {has}", hint)
+        yield Problem(path, f"{what}: {at}: cell={name!r} has it at {has}", hint=hint)
 
 
 def find_study(name: str) -> Study:
