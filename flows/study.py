@@ -19,8 +19,7 @@ from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.llm.driver import open_models
 from memlake.transforms.llm.prompting import prompt
 from memlake.transforms.llm.records.calls import paid
-from memlake.transforms.study.library import study_path, study_text
-from memlake.transforms.study.parse import parse_study
+from memlake.transforms.study.parse import parse_study, study_path, study_text
 from memlake.transforms.study.study import Study
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric; a file of sql/scores/ or a function of transforms/score/answer_metrics.py computes it.
+    """One metric; a file of sql/scores/ or a function of transforms/score/scores.py computes it.
 
     Attributes:
         name: as `scores` has it; a column of the view question_scores.

@@ -229,7 +229,7 @@ class StudyChoice(ReadSettings):
         Raises:
             NotFoundError, UsageError: there is none, it is none, or a setting does not fit it.
         """
-        from memlake.transforms.study.library import find_study
+        from memlake.transforms.study.parse import find_study
 
         return self.applied(find_study(self.study))
 

@@ -18,7 +18,8 @@ from memlake.schemas import PARTS
 from memlake.transforms.base.conversation import ReadOptions
 from memlake.transforms.embed.catalogue import load
 from memlake.transforms.evaluate import corpus
-from memlake.transforms.evaluate.corpus import questions_of, search_corpus
+from memlake.transforms.evaluate.corpus import search_corpus
+from memlake.transforms.evaluate.inputs import questions_of
 from memlake.transforms.lake.commit import audit
 from memlake.transforms.lake.commit.audit import run_audits
 from memlake.transforms.lake.storage import files as stage

@@ -18,10 +18,10 @@ from memlake.flows.link import link
 from memlake.flows.represent import represent
 from memlake.flows.run import landing
 from memlake.flows.run.settings import EmbedSettings, ForgetSettings, IngestSettings, LinkRunSettings, RepresentSettings
+from memlake.transforms.base.arrays import GRID, on_grid
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.link.settings import LinkSettings
-from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
 
 LOW = LinkSettings(0.2, 3)
 

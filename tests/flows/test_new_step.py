@@ -16,8 +16,7 @@ from memlake.transforms.base.fields import Count
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.retrieve import plan
-from memlake.transforms.retrieve.steps.search import Scale
-from memlake.transforms.retrieve.steps.step import Seed
+from memlake.transforms.retrieve.steps.step import Scale, Seed
 
 STUDY = """
 name = "mine"

@@ -19,9 +19,9 @@ from memlake.transforms.base.errors import EmbedderMismatchError, LakeConflictEr
 from memlake.transforms.base.sql import sql_file
 from memlake.transforms.embed import catalogue
 from memlake.transforms.embed.static import load_static
-from memlake.transforms.evaluate.corpus import questions_of, search_corpus
+from memlake.transforms.evaluate.corpus import search_corpus
+from memlake.transforms.evaluate.inputs import each_once, questions_of
 from memlake.transforms.evaluate.means import means
-from memlake.transforms.evaluate.questions import each_once
 from memlake.transforms.evaluate.search import SearchSettings, search
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.query.statement import fetch

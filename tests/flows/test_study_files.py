@@ -12,7 +12,7 @@ from memlake.flows.cli.main import run
 from memlake.flows.run.settings import StudySettings
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
-from memlake.transforms.study.library import find_study, study_names, study_path
+from memlake.transforms.study.parse import find_study, study_names, study_path
 
 # The ones whose commands need a file that is nobody's to copy: the Parquet files of an extraction by others.
 OTHERS = {"locomo-artifacts", "demo"}

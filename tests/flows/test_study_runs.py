@@ -14,12 +14,11 @@ from memlake.flows.run.record import Run
 from memlake.flows.run.settings import IngestSettings, StudySettings
 from memlake.flows.study import run_study
 from memlake.transforms.base.errors import NotFoundError
+from memlake.transforms.evaluate.corpus import cell_rows
 from memlake.transforms.evaluate.means import means, same_cells
 from memlake.transforms.evaluate.runs import runs_of, study_of_run
 from memlake.transforms.lake.storage.lake import open_lake
-from memlake.transforms.study.cells import cell_rows
-from memlake.transforms.study.library import find_study
-from memlake.transforms.study.parse import parse_study
+from memlake.transforms.study.parse import find_study, parse_study
 
 STUDY = """
 name = "known"

@@ -10,17 +10,17 @@ from small_tables import connection_of
 from memlake.transforms.base.conversation import Conversation, Source
 from memlake.transforms.embed.catalogue import load
 from memlake.transforms.embed.vectors import embed_units
-from memlake.transforms.evaluate.questions import each_once, labelled_questions
+from memlake.transforms.evaluate.corpus import cell_rows
+from memlake.transforms.evaluate.inputs import each_once, labelled_questions
 from memlake.transforms.read.catalogue import read_source
 from memlake.transforms.read.tabulate import tabulate
 from memlake.transforms.represent.catalogue import represent, spec_of
 from memlake.transforms.represent.supplied import supplied_units
 from memlake.transforms.retrieve.cell import Cell, run_cell
-from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.steps.step import Cutoffs
 from memlake.transforms.retrieve.store.store import align_vectors, open_store
 from memlake.transforms.score.scores import evaluate, summary
-from memlake.transforms.study.cells import cell_rows
-from memlake.transforms.study.library import find_study
+from memlake.transforms.study.parse import find_study
 
 STUDY = Path(__file__).parents[2] / "flows/studies/locomo-retrieval.toml"
 ALLOWED_DIFFERENCE = 0.03

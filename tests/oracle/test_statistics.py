@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from memlake.transforms.score.statistics.agreement import kappa
-from memlake.transforms.score.statistics.paired import holm, mcnemar, sign_flips
-from memlake.transforms.score.statistics.resampling import cluster_weights, ratio_intervals
+from memlake.transforms.score.statistics.resampling import cluster_weights, holm, mcnemar, ratio_intervals, sign_flips
 from memlake.transforms.score.statistics.variance import components
 
 contingency = pytest.importorskip("statsmodels.stats.contingency_tables", reason="pip install statsmodels")

@@ -23,10 +23,10 @@ from memlake.schemas import (
     UNITS,
 )
 from memlake.schemas.table import settings_json
+from memlake.transforms.evaluate.corpus import cell_rows
 from memlake.transforms.report.data.document import Document
 from memlake.transforms.report.data.report import report_document
 from memlake.transforms.score.statistics.statistics import statistics_of
-from memlake.transforms.study.cells import cell_rows
 from memlake.transforms.study.parse import parse_study
 from memlake.transforms.study.study import Study
 from memlake.transforms.text.content_tokens import content_tokens, content_tokens_of

@@ -11,7 +11,7 @@ from small_tables import rows_of
 from memlake.schemas import EVIDENCE, LINKS, PROVENANCE, QUESTIONS, UNITS
 from memlake.transforms.retrieve.cell import Cell, Found, run_cell
 from memlake.transforms.retrieve.plan import parse_plan
-from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.steps.step import Cutoffs
 from memlake.transforms.retrieve.store.store import Store, open_store
 
 
@@ -109,7 +109,7 @@ def searched() -> Callable[..., Found]:
     ) -> Found:
         cutoffs = Cutoffs(tuple(tokens), tuple(k))
         tokeniser = more.pop("tokeniser", "chars4")
-        cell = Cell("r", "c", parse_plan("p", steps), tokeniser, cutoffs, depth=1000, texts=frozenset(cutoffs.pairs()))
+        cell = Cell("r", "c", parse_plan("p", steps), tokeniser, cutoffs, depth=1000, texts=frozenset(cutoffs.pairs))
         if (evidence := more.pop("evidence", None)) is not None:
             store = replace(store, beside={**store.beside, "evidence": evidence})
         return run_cell(cell, store=store, questions=questions, **more)

@@ -18,11 +18,12 @@ class MemlakeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong in one place of a document; `path` are the keys and positions that lead to it, `code` an error's."""
+    """What is wrong in one place of a document: `path` are the keys and positions that lead to it, code and hint an error's."""
 
     path: tuple[str | int, ...]
     message: str
     code: str = "usage"
+    hint: str = ""
 
 
 class UsageError(MemlakeError):

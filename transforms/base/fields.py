@@ -18,29 +18,31 @@ from memlake.transforms.base.errors import Problem, UsageError
 
 
 def allowed(words: str) -> WrapValidator:
-    """Refuse what a type's other checks refuse, in these words."""
+    """Say of a value that does not fit its type what is allowed; words that refuse a name stand as they are."""
 
     def check(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
         try:
             return handler(value)
-        except ValidationError:
-            raise PydanticCustomError("not_allowed", "{words}", {"words": f"{words} allowed"}) from None
+        except ValidationError as error:
+            if error.errors()[0]["type"] in ("refused", "absent"):
+                raise
+            raise PydanticCustomError("not_allowed", "{words}", {"words": f"{words} allowed"}) from error
 
     return WrapValidator(check)
 
 
 def checked(check: Callable[[str], object]) -> AfterValidator:
-    """Refuse a name that a function refuses, in the words of its UsageError."""
+    """Refuse what a function refuses, in its own words; it raises UsageError, NotFoundError where there is no such thing."""
 
-    def after(name: str) -> str:
+    def checked_by(value: str) -> str:
         try:
-            check(name)
+            check(value)
         except UsageError as error:
-            kind: Any = error.code
-            raise PydanticCustomError(kind, "{words}", {"words": error.message}) from error
-        return name
+            said = {"words": error.message, "hint": error.hint, "code": error.code}
+            raise PydanticCustomError("refused", "{words}", said) from error
+        return value
 
-    return AfterValidator(after)
+    return AfterValidator(checked_by)
 
 
 def _whole(value: Any) -> Any:
@@ -85,4 +87,4 @@ def problem_of(error: ErrorDetails, keys: Collection[str]) -> Problem:
             words = f"{key}={value!r}: true or false is allowed"
         case "not_allowed":
             words = f"{key}={value!r}: {words}"
-    return Problem(path, words, "not_found" if error["type"] == "not_found" else "usage")
+    return Problem(path, words, error.get("ctx", {}).get("code", UsageError.code))

@@ -1,9 +1,9 @@
-"""A study on a corpus: every cell on every conversation that is asked about, some conversations at a time."""
+"""A study on a corpus: every cell on every conversation that is asked about, and what a run records of its cells."""
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from time import perf_counter
 
 import lance
@@ -11,19 +11,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from memlake.schemas import CELLS
+from memlake.schemas.table import settings_json
+from memlake.transforms.answer.spec import ReaderSpec
 from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.base.ids import content_id
 from memlake.transforms.embed.embedder import Embedder, encode
 from memlake.transforms.embed.outputs import Outputs, columns_of, outputs_of
 from memlake.transforms.embed.reranker import load_reranker
 from memlake.transforms.embed.vectors import check_card
-from memlake.transforms.evaluate.beside import check_beside, read_tables, reads_of, representations_of
-from memlake.transforms.evaluate.groups import conversation_groups
-from memlake.transforms.evaluate.questions import labelled_questions
+from memlake.transforms.evaluate.inputs import (
+    check_beside,
+    conversation_groups,
+    read_tables,
+    reads_of,
+    representations_of,
+)
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.llm.edge import Edge, EdgeSettings, open_edge
-from memlake.transforms.retrieve.cell import Found, run_cell
+from memlake.transforms.llm.prompting import prompt
+from memlake.transforms.retrieve.cell import Cell, Found, run_cell
 from memlake.transforms.retrieve.store.store import UNIT_TOKENS, Store, align_vectors, open_store
-from memlake.transforms.study.cells import runnable
 from memlake.transforms.study.study import Study, StudyCell, StudyCorpus
 
 # Units whose texts and vectors are in memory at one time: about 250 MB, whatever the corpus.
@@ -44,23 +52,6 @@ class Searched:
     found: Found
     unit_tokens: pa.Table
     seconds: float
-
-
-def questions_of(snapshot: Snapshot, study: Study, corpus: StudyCorpus) -> pa.Table:
-    """The rows of questions that a study asks of a corpus and scores, one a question and label set, in its language.
-
-    Raises:
-        NotFoundError: the corpus has no questions, or none of the study's label sets or categories.
-    """
-    stored = snapshot.read("questions", where=pc.field("corpus") == corpus.name)
-    if not stored.num_rows:
-        raise NotFoundError(
-            f"corpus={corpus.name!r} has no questions in snapshot={snapshot.snapshot_id}, and study={study.name!r} asks some",
-            hint="memlake ingest BENCHMARK --corpus NAME, or questions in memlake's own JSONL",
-        )
-    return labelled_questions(
-        stored, label_sets=corpus.label_sets, categories=corpus.categories, language=corpus.language
-    )
 
 
 def search_corpus(
@@ -245,3 +236,62 @@ def _vectors(
         )
         for name in sorted(needs)
     }
+
+
+def runnable(study: Study, cell: StudyCell, run_id: str) -> Cell:
+    """One of its cells, as `run_cell` takes it."""
+    return Cell(
+        run_id,
+        cell.name,
+        cell.plan,
+        study.tokeniser,
+        study.cutoffs_of(cell),
+        depth=study.depth,
+        texts=study.texts_of(cell),
+    )
+
+
+def cell_rows(study: Study, corpus: StudyCorpus, *, run_id: str, read_snapshot_id: str, provider: str = "") -> pa.Table:
+    """Rows of the cells schema: each cell of the study that runs on a corpus.
+
+    Args:
+        provider: whose server the readers ask.
+    """
+    rows: list[dict[str, object]] = []
+    for cell in study.cells_of(corpus.name):
+        reader, plan = study.reader_of(cell), cell.plan.tables()
+        settings = {
+            "corpus": corpus.name,
+            "representations": list(cell.representations),
+            "embedder": study.embedder_of(cell),
+            "plan": plan,
+            "reader": _reader_settings(reader, provider),
+            "tokeniser": study.tokeniser,
+            "language": corpus.language,
+            "depth": study.depth,
+        }
+        rows.append(
+            {
+                "run_id": run_id,
+                "cell": cell.name,
+                "study": study.name,
+                "corpus": corpus.name,
+                "representations": list(cell.representations),
+                "embedder": study.embedder_of(cell),
+                "plan": settings_json(plan),
+                "reader": cell.reader,
+                "tokeniser": study.tokeniser,
+                "settings": (text := settings_json(settings)),
+                "settings_hash": content_id(text),
+                "read_snapshot_id": read_snapshot_id,
+            }
+        )
+    return CELLS.rows(rows)
+
+
+def _reader_settings(reader: ReaderSpec | None, provider: str) -> dict[str, object] | None:
+    if reader is None:
+        return None
+    if not reader.asks_model:
+        return {"name": reader.name, "kind": reader.kind}
+    return asdict(reader) | {"provider": provider, "prompt_text": content_id(prompt(reader.prompt))}

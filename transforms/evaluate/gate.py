@@ -10,7 +10,7 @@ from memlake.transforms.evaluate.runs import find_run, runs_of, study_of_run
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.score.scores import summary
-from memlake.transforms.study.library import find_study
+from memlake.transforms.study.parse import find_study
 from memlake.transforms.study.study import Gate, Study, StudyCorpus
 
 

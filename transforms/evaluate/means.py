@@ -8,13 +8,13 @@ import duckdb
 import pyarrow.compute as pc
 
 from memlake.transforms.base.errors import UsageError
+from memlake.transforms.evaluate.corpus import cell_rows
 from memlake.transforms.evaluate.runs import StudyRun, find_run, runs_of
 from memlake.transforms.evaluate.stages import EMPTY_CONTEXTS
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.score.scores import summary
-from memlake.transforms.study.cells import cell_rows
-from memlake.transforms.study.library import find_study, study_names
+from memlake.transforms.study.parse import find_study, study_names
 from memlake.transforms.study.study import Measure, PublishedNumber, Study
 
 Mean = dict[str, Any]  # a row of the view score_means

@@ -86,7 +86,7 @@ def _corpus(
 
 def _asked_at(study: Study, cell: StudyCell, contexts: pa.Table) -> pa.Table:
     """The contexts of a cell that its reader is asked about."""
-    chosen = [f"{kind} {cutoff}" for kind, cutoff in study.answered(cell).pairs()]
+    chosen = [f"{kind} {cutoff}" for kind, cutoff in study.answered(cell).pairs]
     at = pc.binary_join_element_wise(contexts["cutoff_kind"], pc.cast(contexts["cutoff"], pa.string()), " ")
     return contexts.filter(pc.is_in(at, value_set=pa.array(chosen, pa.string())))
 

@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 from memlake.schemas import RUNS
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.lake.storage.lake import Lake, open_lake
-from memlake.transforms.study.library import find_study, study_names
-from memlake.transforms.study.parse import parse_study
+from memlake.transforms.study.parse import find_study, parse_study, study_names
 from memlake.transforms.study.study import Study
 
 
@@ -48,7 +47,7 @@ def known_studies() -> list[dict[str, str]]:
             "study": study.name,
             "corpora": ", ".join(corpus.name for corpus in study.corpora),
             "cells": ", ".join(cell.name for cell in study.cells),
-            "budgets": ", ".join(f"{value} {kind}" for kind, value in study.cutoffs.pairs()),
+            "budgets": ", ".join(f"{value} {kind}" for kind, value in study.cutoffs.pairs),
         }
         for study in map(find_study, study_names())
     ]

@@ -22,7 +22,7 @@ from memlake.transforms.llm.driver import open_models
 from memlake.transforms.llm.settings import ModelSettings
 from memlake.transforms.retrieve.cell import Cell, run_cell
 from memlake.transforms.retrieve.plan import PLANS, Plan, find_plan
-from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.steps.step import Cutoffs
 
 # Units that each seed of a plan names at first: enough for most questions.
 _LEADERS = 256

@@ -16,8 +16,8 @@ from memlake.transforms.answer.answering import answer_contexts
 from memlake.transforms.answer.judging import judge_answers
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.embed.catalogue import opened
-from memlake.transforms.evaluate.corpus import model_of, questions_of, search_corpus
-from memlake.transforms.evaluate.questions import each_once
+from memlake.transforms.evaluate.corpus import cell_rows, model_of, search_corpus
+from memlake.transforms.evaluate.inputs import each_once, questions_of
 from memlake.transforms.lake.commit.publish import forgotten_of
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.files import StagedFile, Stager
@@ -25,12 +25,11 @@ from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.snapshot import Snapshot
 from memlake.transforms.llm.edge import Edge, EdgeSettings
 from memlake.transforms.retrieve.store.store import UNIT_TOKENS
-from memlake.transforms.score.costs import costs_of
 from memlake.transforms.score.scores import evaluate
 from memlake.transforms.score.source_tokens import source_tokens_of
 from memlake.transforms.score.statistics.agreement import unlike_judges
+from memlake.transforms.score.statistics.costs import costs_of
 from memlake.transforms.score.statistics.statistics import statistics_of
-from memlake.transforms.study.cells import cell_rows
 from memlake.transforms.study.study import Study, StudyCell, StudyCorpus
 
 # What can be the matter with a reply; other reasons are the question's own.
@@ -221,7 +220,7 @@ def _contexts(
     """The staged contexts that a cell's reader is asked about, a block at a time."""
     where = (pc.field("corpus") == corpus.name) & (pc.field("cell") == cell.name)
     at = pc.scalar(False)
-    for kind, cutoff in study.answered(cell).pairs():
+    for kind, cutoff in study.answered(cell).pairs:
         at = at | ((pc.field("cutoff_kind") == kind) & (pc.field("cutoff") == cutoff))
     rows = ds.dataset(_paths(lake, files, "contexts")).scanner(filter=where & at, batch_size=_BLOCK, batch_readahead=1)
     held: list[pa.RecordBatch] = []

@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 from memlake.transforms.base.arrays import Bools, Float32s, Ints
 from memlake.transforms.embed.outputs import columns_of, dense_rows
 from memlake.transforms.lake.storage.snapshot import Snapshot
-from memlake.transforms.retrieve.indexes.words import WordIndex
-from memlake.transforms.retrieve.store.stock import StreamedStock
-from memlake.transforms.retrieve.store.store import Store, align_vectors, embedded_rows, open_store
+from memlake.transforms.retrieve.indexes.lexical import WordIndex
+from memlake.transforms.retrieve.store.store import Store, StreamedStock, align_vectors, embedded_rows, open_store
 
 
 @dataclass(frozen=True, eq=False)

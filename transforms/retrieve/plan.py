@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Annotated, Any, Union, get_args
 
 import numpy as np
@@ -13,19 +14,18 @@ from memlake.transforms.base.arrays import Floats, Ints
 from memlake.transforms.base.errors import NotFoundError, Problem, UsageError
 from memlake.transforms.base.fields import problem_of
 from memlake.transforms.embed.reranker import check_reranker
-from memlake.transforms.retrieve.contexts.view import View
+from memlake.transforms.retrieve.contexts.shown import View
 from memlake.transforms.retrieve.steps.expand import Expand
 from memlake.transforms.retrieve.steps.filter import Filter
 from memlake.transforms.retrieve.steps.fuse import Fuse, FuseRrf, FuseWeighted
 from memlake.transforms.retrieve.steps.pack import Pack
 from memlake.transforms.retrieve.steps.rank import Rank
 from memlake.transforms.retrieve.steps.rerank import Rerank
-from memlake.transforms.retrieve.steps.search import Part, Search
 from memlake.transforms.retrieve.steps.seed import SeedDense, SeedLexical
 from memlake.transforms.retrieve.steps.seed_plain import SeedGold, SeedRandom, SeedTime
 from memlake.transforms.retrieve.steps.seed_tokens import SeedMulti, SeedSparse
 from memlake.transforms.retrieve.steps.show import Merge, Project, Show
-from memlake.transforms.retrieve.steps.step import Seed, Step
+from memlake.transforms.retrieve.steps.step import Part, Search, Seed, Step
 from memlake.transforms.retrieve.steps.swap import Swap
 
 # Every step there is, by the name that its `step` field has.
@@ -84,54 +84,54 @@ PLANS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """Steps in the order in which they are done."""
 
     name: str
     steps: tuple[Step, ...]
 
-    @property
+    @cached_property
     def needs(self) -> frozenset[str]:
         """The outputs of an embedder that units and questions must have for it: 'dense', 'sparse', 'multi'."""
         return frozenset[str]().union(*(step.outputs for step in self.steps))
 
-    @property
+    @cached_property
     def needs_vectors(self) -> bool:
         """Whether units and questions must be embedded for it."""
         return bool(self.needs)
 
-    @property
+    @cached_property
     def reads(self) -> frozenset[str]:
         """The tables that it reads beside units."""
         return frozenset[str]().union(*(step.reads for step in self.steps))
 
-    @property
+    @cached_property
     def rerankers(self) -> tuple[str, ...]:
         """The rerankers that it asks."""
         return tuple(model for step in self.steps for model in step.rerankers)
 
-    @property
+    @cached_property
     def chat_models(self) -> tuple[str, ...]:
         """The models that it asks through the model edge."""
         return tuple(model for step in self.steps for model in step.chat_models)
 
-    @property
+    @cached_property
     def parts(self) -> tuple[str, ...]:
         """The parts of a score that its steps add."""
         return tuple(step.part for step in self.steps if step.part)
 
-    @property
+    @cached_property
     def view(self) -> View:
         """What of a unit contexts show."""
         return next((step.view for step in self.steps if step.view is not None), View())
 
-    @property
+    @cached_property
     def seeds(self) -> tuple[Seed, ...]:
         """The steps that score units."""
         return tuple(step for step in self.steps if isinstance(step, Seed))
 
-    @property
+    @cached_property
     def adds_up(self) -> bool:
         """Whether its best units are among those that its seeds lead with; see Step."""
         return all(step.adds_up for step in self.steps)

@@ -11,7 +11,7 @@ from memlake.schemas.table import BOOL, INT, STRING
 from memlake.transforms.answer.matching import Tokens, matches
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.base.sql import sql_file
-from memlake.transforms.score.registered import registered
+from memlake.transforms.lake.query.connect import registered
 from memlake.transforms.text.content_tokens import Language
 
 UNLIKE = pa.schema([pa.field("judge", STRING, nullable=False)])

@@ -1,14 +1,13 @@
 """What is wrong with a study's file: every fault at once, each with its line, what was wrong and what is allowed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.base.errors import NotFoundError, Problem, UsageError
 from memlake.transforms.study.fields import HINT
 from memlake.transforms.study.file import StudyFile
 from memlake.transforms.study.lines import Path, toml_lines
@@ -21,17 +20,7 @@ _SHAPES = {"tuple_type": "a list of tables is"} | dict.fromkeys(
 _NAMED, _OF_KINDS = {"cells": "cell", "corpora": "corpus", "comparisons": "comparison"}, ("readers", "judges")
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing that is wrong, at a path of keys and places; `missing` where it is something named that does not exist."""
-
-    path: Path
-    text: str
-    hint: str = HINT
-    missing: bool = False
-
-
-def fault_error(source: str, text: str, faults: Sequence[Fault]) -> UsageError:
+def fault_error(source: str, text: str, faults: Sequence[Problem]) -> UsageError:
     """The error that says all of them, by line: NotFoundError where nothing is wrong but names that do not exist."""
     lines = toml_lines(text)
     # A key that is missing has the line of its section, and none at the top of the file.
@@ -40,21 +29,21 @@ def fault_error(source: str, text: str, faults: Sequence[Fault]) -> UsageError:
         for place, fault in enumerate(faults)
     )
     where = f"study={source!r}"
-    said = [f"line {line}: {fault.text}" if line else fault.text for line, _, fault in placed]
+    said = [f"line {line}: {fault.message}" if line else fault.message for line, _, fault in placed]
     if len(faults) == 1:
         message = f"{where} {said[0]}" if placed[0][0] else f"{where}: {said[0]}"
     else:
         message = "\n- ".join([f"{where} has {len(faults)} faults:", *said])
-    kind = NotFoundError if all(fault.missing for fault in faults) else UsageError
-    return kind(message, hint=faults[0].hint if len(faults) == 1 else HINT)
+    kind = NotFoundError if all(fault.code == NotFoundError.code for fault in faults) else UsageError
+    return kind(message, hint=(len(faults) == 1 and faults[0].hint) or HINT)
 
 
-def section_faults(error: ValidationError, tables: Mapping[str, Any]) -> list[Fault]:
+def section_faults(error: ValidationError, tables: Mapping[str, Any]) -> list[Problem]:
     """The faults of sections and their keys, as the models find them in the file's tables."""
     return [_fault(found, tables) for found in error.errors(include_url=False)]
 
 
-def _fault(found: ErrorDetails, tables: Mapping[str, Any]) -> Fault:
+def _fault(found: ErrorDetails, tables: Mapping[str, Any]) -> Problem:
     path, said = found["loc"], found.get("ctx", {})
     if path[0] in _OF_KINDS and len(path) > 2 and path[2] != "[key]":
         path = (*path[:2], *path[3:])  # without the kind, which is no key of the file
@@ -82,7 +71,8 @@ def _fault(found: ErrorDetails, tables: Mapping[str, Any]) -> Fault:
             key = " ".join([str(key), *(str(int(place) + 1) for place in path[end + 1 :])])
             text = f"{key}={value!r}: {words or f'{_SHAPES[shape]} allowed'}"
     where = _where(section, tables)
-    return Fault(path, f"{where}: {text}" if where else text, said.get("hint", HINT), said.get("missing", False))
+    text = f"{where}: {text}" if where else text
+    return Problem(path, text, said.get("code", UsageError.code), said.get("hint", ""))
 
 
 def _where(section: Path, tables: Mapping[str, Any]) -> str:

@@ -1,56 +1,26 @@
 """Types of the values that a study's file holds, each with the words that refuse another."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import (
     AfterValidator,
     Field,
-    ValidationError,
     ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
 )
 from pydantic_core import PydanticCustomError
 
 from memlake.schemas.metrics import METRICS
 from memlake.transforms.base.errors import NotFoundError, UsageError
+from memlake.transforms.base.fields import allowed, checked
 from memlake.transforms.base.ids import check_name
 from memlake.transforms.llm.prompting import prompt
 from memlake.transforms.retrieve.plan import PLANS
 from memlake.transforms.text.tokenisers import find_tokeniser
 
 HINT = "mend the file; flows/studies has examples"
-
-
-def allowed(words: str) -> WrapValidator:
-    """Say of a value that does not fit its type what is allowed."""
-
-    def check(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-        try:
-            return handler(value)
-        except ValidationError as error:
-            if error.errors()[0]["type"] in ("refused", "absent"):
-                raise
-            raise PydanticCustomError("not_allowed", "{words}", {"words": f"{words} allowed"}) from error
-
-    return WrapValidator(check)
-
-
-def checked(check: Callable[[str], object]) -> AfterValidator:
-    """Refuse what a function refuses, in its own words; it raises UsageError, NotFoundError where there is no such thing."""
-
-    def checked_by(value: str) -> str:
-        try:
-            check(value)
-        except UsageError as error:
-            said = {"words": error.message, "hint": error.hint, "missing": isinstance(error, NotFoundError)}
-            raise PydanticCustomError("refused", "{words}", said) from error
-        return value
-
-    return AfterValidator(checked_by)
 
 
 def declared(info: ValidationInfo, section: str) -> Sequence[str]:
@@ -69,7 +39,7 @@ def declared_in(section: str, *built_in: str) -> AfterValidator:
         said: dict[str, object] = {"words": f"there are {own}"}
         if built_in:
             words = f"declared are {own}, built in are {', '.join(built_in)}"
-            said = {"words": words, "hint": f"add [{section}.{name}] to the study", "missing": True}
+            said = {"words": words, "hint": f"add [{section}.{name}] to the study", "code": NotFoundError.code}
         raise PydanticCustomError("absent", "{words}", said)
 
     return AfterValidator(check)

@@ -12,7 +12,7 @@ from memlake.schemas.metrics import METRICS
 from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.retrieve.plan import Plan
-from memlake.transforms.retrieve.steps.search import CutoffKind, Cutoffs
+from memlake.transforms.retrieve.steps.step import CutoffKind, Cutoffs
 from memlake.transforms.study import fields as f
 from memlake.transforms.text.content_tokens import Language
 
@@ -187,6 +187,9 @@ def refused(words: str, hint: str = f.HINT) -> PydanticCustomError:
     return PydanticCustomError("section", "{words}", {"words": words, "hint": hint})
 
 
+_NOWHERE = Cutoffs()
+
+
 @dataclass(frozen=True, slots=True)
 class Study:
     """What a study asks.
@@ -231,6 +234,15 @@ class Study:
         """The cells that run on a corpus."""
         return tuple(cell for cell in self.cells if not cell.corpora or corpus in cell.corpora)
 
+    def corpora_of(self, comparison: Comparison) -> tuple[str, ...]:
+        """The corpora on which a comparison is: its own, or each on which both cells run."""
+        return tuple(
+            corpus.name
+            for corpus in self.corpora
+            if comparison.corpus in ("", corpus.name)
+            and {comparison.a, comparison.b} <= {cell.name for cell in self.cells_of(corpus.name)}
+        )
+
     def judges_of(self, corpus: str) -> tuple[JudgeSpec, ...]:
         """The judges of answers to questions of a corpus."""
         return tuple(judge for judge in self.judges if not judge.corpora or corpus in judge.corpora)
@@ -238,7 +250,7 @@ class Study:
     def answered(self, cell: StudyCell) -> Cutoffs:
         """At which cutoffs the cell's reader is asked; none without a reader."""
         if not cell.reader:
-            return Cutoffs()
+            return _NOWHERE
         return self.answers if cell.answers is None else cell.answers
 
     def cutoffs_of(self, cell: StudyCell) -> Cutoffs:
@@ -247,13 +259,13 @@ class Study:
         return Cutoffs(
             tokens=tuple(sorted({*own.tokens, *asked.tokens})),
             k=tuple(sorted({*own.k, *asked.k})),
-            candidates=self.depth if asked.pairs() else 0,
+            candidates=self.depth if asked.pairs else 0,
         )
 
     def texts_of(self, cell: StudyCell) -> frozenset[tuple[CutoffKind, int]]:
         """At which cutoffs a context's text is kept: where a reader is asked, and at the headline."""
         at = (self.headline.cutoff_kind, self.headline.cutoff)
-        return frozenset({*self.answered(cell).pairs(), *([at] if at[0] != "none" else [])})  # type: ignore[arg-type]
+        return frozenset({*self.answered(cell).pairs, *([at] if at[0] != "none" else [])})  # type: ignore[arg-type]
 
     def reader_of(self, cell: StudyCell) -> ReaderSpec | None:
         """The reader that the cell names."""
@@ -271,7 +283,7 @@ class Study:
     @property
     def asks_models(self) -> tuple[str, ...]:
         """The chat models that its plans, readers and judges ask; '' for the run's own."""
-        used = {cell.reader for cell in self.cells if self.answered(cell).pairs()}
+        used = {cell.reader for cell in self.cells if self.answered(cell).pairs}
         readers = [reader.model for name, reader in self.readers.items() if name in used and reader.asks_model]
         judges = [judge.model for judge in self.judges if judge.asks_model and used]
         plans = [model for cell in self.cells for model in cell.plan.chat_models]

@@ -28,8 +28,8 @@ from memlake.transforms.embed.vectors import embed_units
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.retrieve.cell import Cell, run_cell
 from memlake.transforms.retrieve.plan import parse_plan
-from memlake.transforms.retrieve.steps.search import Cutoffs
 from memlake.transforms.retrieve.steps.seed_tokens import lexical_weights_scores, max_sim
+from memlake.transforms.retrieve.steps.step import Cutoffs
 from memlake.transforms.retrieve.store.store import open_store
 
 tiny_models.needs_flag_embedding()

@@ -21,8 +21,7 @@ from memlake.transforms.llm.edge import EdgeSettings
 from memlake.transforms.llm.protocol.model import Message, Reply, Request
 from memlake.transforms.llm.settings import ModelSettings
 from memlake.transforms.retrieve import plan
-from memlake.transforms.retrieve.steps.search import Part
-from memlake.transforms.retrieve.steps.step import Stage, Step
+from memlake.transforms.retrieve.steps.step import Part, Stage, Step
 from memlake.transforms.study.parse import parse_study
 
 STUDY = """

@@ -8,8 +8,8 @@ from small_tables import rows_of
 from memlake.schemas import EVIDENCE, LINKS, PROVENANCE, QUESTIONS, TABLES, UNITS
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.evaluate import corpus
-from memlake.transforms.evaluate.corpus import questions_of, search_corpus
-from memlake.transforms.evaluate.questions import each_once
+from memlake.transforms.evaluate.corpus import search_corpus
+from memlake.transforms.evaluate.inputs import each_once, questions_of
 from memlake.transforms.study.parse import parse_study
 
 TALK = [("8 May", [("Ann", "red stone"), ("Bo", "blue stone"), ("Ann", "green leaf")])]

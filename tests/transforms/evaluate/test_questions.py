@@ -4,7 +4,7 @@ from small_tables import rows_of
 
 from memlake.schemas import QUESTIONS
 from memlake.transforms.base.errors import NotFoundError
-from memlake.transforms.evaluate.questions import each_once, labelled_questions
+from memlake.transforms.evaluate.inputs import each_once, labelled_questions
 
 LABELLED = rows_of(
     QUESTIONS,

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from small_tables import rows_of
 
 from memlake.schemas import LINKS, UNITS
+from memlake.transforms.base.arrays import GRID, on_grid
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.link import similar
 from memlake.transforms.link.settings import LinkSettings
 from memlake.transforms.link.similar import STOP_WORDS, link_rows, similar_units, texts_of
-from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
 
 WORDS = ["Garden", "garden", "river", "the", "with", "ok", "x1y2", "Straße", "STRASSE", "river_bed", "2024"]
 

@@ -9,7 +9,7 @@ from memlake.schemas import CONTEXTS, QUESTIONS, RETRIEVALS, UNITS
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.retrieve.cell import Cell, run_cell
 from memlake.transforms.retrieve.plan import find_plan, parse_plan
-from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.steps.step import Cutoffs
 from memlake.transforms.retrieve.store.store import open_store
 
 NONE = [np.nan, np.nan]
@@ -189,7 +189,7 @@ def test_the_order_of_the_units_and_a_second_run_change_nothing():
 
 def test_every_question_of_many_gets_what_it_gets_alone(monkeypatch):
     monkeypatch.setattr("memlake.transforms.retrieve.cell._BLOCK", 25)
-    monkeypatch.setattr("memlake.transforms.retrieve.context._MAX_BYTES", 64)
+    monkeypatch.setattr("memlake.transforms.retrieve.cell._MAX_BYTES", 64)
     store = store_of([(f"u{n:02}", f"fact{n % 5} about thing{n % 3}") for n in range(12)])
     cell = cell_of("lexical", tokens=(20, 40), k=(1, 5), texts=[("tokens", 20), ("tokens", 40), ("k", 5)])
     texts = [f"fact{n % 5} thing{n % 4}" for n in range(9)]
@@ -197,7 +197,7 @@ def test_every_question_of_many_gets_what_it_gets_alone(monkeypatch):
     for place in range(9):
         alone = run_cell(cell, store=store, questions=questions_of(*texts).slice(place, 1))
         assert ranked(together, f"q{place}") == ranked(alone, f"q{place}")
-        for kind, cutoff in cell.cutoffs.pairs():
+        for kind, cutoff in cell.cutoffs.pairs:
             assert context(together, kind, cutoff, f"q{place}") == context(alone, kind, cutoff, f"q{place}")
 
 

@@ -13,7 +13,7 @@ from memlake.transforms.embed.outputs import as_outputs, outputs_of
 from memlake.transforms.retrieve.cell import Cell, run_cell
 from memlake.transforms.retrieve.plan import parse_plan
 from memlake.transforms.retrieve.steps import seed_tokens
-from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.steps.step import Cutoffs
 from memlake.transforms.retrieve.store.store import align_vectors, open_store
 
 DIMENSION = 6

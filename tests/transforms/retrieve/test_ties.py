@@ -9,7 +9,7 @@ from small_tables import rows_of
 from memlake.schemas import QUESTIONS, UNITS
 from memlake.transforms.retrieve.cell import Cell, run_cell
 from memlake.transforms.retrieve.plan import find_plan
-from memlake.transforms.retrieve.steps.search import Cutoffs
+from memlake.transforms.retrieve.steps.step import Cutoffs
 from memlake.transforms.retrieve.store.store import open_store
 
 # The cosine of the first and the second differs from 1 by less than float32 can tell, and float64 tells it.

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
+from memlake.transforms.base.arrays import GRID, on_grid
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.retrieve.indexes import crew, topk
-from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
 from memlake.transforms.retrieve.indexes.topk import top_k
 
 

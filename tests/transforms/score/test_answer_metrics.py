@@ -5,7 +5,7 @@ from answered_runs import question, run_tables, said
 from small_tables import connection_of
 
 from memlake.schemas import CELLS, SCORES
-from memlake.transforms.score.answer_metrics import TEXT_METRICS, answer_scores
+from memlake.transforms.score.scores import TEXT_METRICS, answer_scores
 
 
 def scored(tables, language="english"):

@@ -6,8 +6,7 @@ from small_tables import connection_of
 
 from memlake.schemas import SCORES
 from memlake.transforms.base.sql import sql_file
-from memlake.transforms.score.answer_metrics import TEXT_METRICS, answer_scores
-from memlake.transforms.score.scores import evaluate
+from memlake.transforms.score.scores import TEXT_METRICS, answer_scores, evaluate
 
 FILES = {
     "abstained": "abstained",

@@ -10,8 +10,7 @@ from memlake.schemas import EVIDENCE, PROVENANCE, RETRIEVALS, SCORES
 from memlake.schemas.metrics import METRICS, Metric
 from memlake.transforms.evaluate.means import Means
 from memlake.transforms.report.page.page import page
-from memlake.transforms.score.answer_metrics import TEXT_METRICS, TextMetric
-from memlake.transforms.score.scores import evaluate
+from memlake.transforms.score.scores import TEXT_METRICS, TextMetric, evaluate
 from memlake.transforms.score.statistics.statistics import statistics_of
 from memlake.transforms.study.parse import parse_study
 

@@ -11,8 +11,7 @@ import jsonschema
 import pytest
 
 from memlake.transforms.base.errors import NotFoundError, UsageError
-from memlake.transforms.study.library import study_names, study_path
-from memlake.transforms.study.parse import parse_study
+from memlake.transforms.study.parse import parse_study, study_names, study_path
 
 REPOSITORY = Path(__file__).parents[3]
 WRONG = """\

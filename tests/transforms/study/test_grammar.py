@@ -4,8 +4,8 @@ import pytest
 
 from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
 from memlake.transforms.base.errors import NotFoundError, UsageError
-from memlake.transforms.retrieve.steps.search import Cutoffs
-from memlake.transforms.study.cells import cell_rows, runnable
+from memlake.transforms.evaluate.corpus import cell_rows, runnable
+from memlake.transforms.retrieve.steps.step import Cutoffs
 from memlake.transforms.study.parse import parse_study
 from memlake.transforms.study.study import Gate, Measure, StudyCorpus
 

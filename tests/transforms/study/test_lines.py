@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from memlake.transforms.study.library import study_names, study_path
 from memlake.transforms.study.lines import toml_lines
+from memlake.transforms.study.parse import study_names, study_path
 
 HOSTILE = """\
 # [no] = 1

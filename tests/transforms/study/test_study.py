@@ -5,10 +5,9 @@ import pytest
 
 from memlake.schemas import CELLS
 from memlake.transforms.base.errors import NotFoundError, UsageError
-from memlake.transforms.retrieve.steps.search import Cutoffs
-from memlake.transforms.study.cells import cell_rows
-from memlake.transforms.study.library import find_study
-from memlake.transforms.study.parse import parse_study
+from memlake.transforms.evaluate.corpus import cell_rows
+from memlake.transforms.retrieve.steps.step import Cutoffs
+from memlake.transforms.study.parse import find_study, parse_study
 from memlake.transforms.study.study import Measure, StudyCorpus
 
 SMALL = """
@@ -146,6 +145,6 @@ def test_a_cell_that_answers_has_a_candidate_list_beside_its_cutoffs():
     read = SMALL + 'reader = "best"\n[readers.best]\nkind = "extractive"\n[answers]\ntokens = [200]\n'
     study = parse_study(read.replace("tokens = [500, 1000]", "tokens = [500]\nk = [100]"), source="s")
     assert study.cutoffs_of(study.cells[0]) == Cutoffs(tokens=(200, 500), k=(100,), candidates=100)
-    assert study.cutoffs_of(study.cells[0]).pairs()[-2:] == [("k", 100), ("candidates", 100)]
+    assert study.cutoffs_of(study.cells[0]).pairs[-2:] == [("k", 100), ("candidates", 100)]
     silent = parse_study(SMALL, source="s")
     assert silent.cutoffs_of(silent.cells[0]) == Cutoffs(tokens=(500, 1000))

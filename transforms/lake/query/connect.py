@@ -2,7 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -154,3 +155,15 @@ def _name(name: str) -> str:
 
 def _text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+@contextmanager
+def registered(connection: duckdb.DuckDBPyConnection, **tables: pa.Table) -> Iterator[None]:
+    """Register tables by name, and take the names back at the end."""
+    for name, table in tables.items():
+        connection.register(name, table)
+    try:
+        yield
+    finally:
+        for name in tables:
+            connection.unregister(name)

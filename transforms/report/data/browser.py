@@ -13,11 +13,9 @@ import duckdb
 import pyarrow as pa
 
 from memlake.transforms.answer.matching import Tokens
-from memlake.transforms.report.data.browser_rows import ASKED, browser_rows
-from memlake.transforms.report.data.cells import CellCard
+from memlake.transforms.report.data.browser_rows import ASKED, Word, browser_rows, ranges_without, words_of
+from memlake.transforms.report.data.cells import CellCard, at_of
 from memlake.transforms.report.data.document import Browser, Row
-from memlake.transforms.report.data.numbers import at_of
-from memlake.transforms.report.data.words import Word, ranges_without, words_of
 from memlake.transforms.study.study import Study
 from memlake.transforms.text.content_tokens import Language
 

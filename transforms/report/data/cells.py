@@ -1,10 +1,71 @@
-"""The cells of a run as a report shows them: what each searches, which of them are bounds, and at which cutoff each is shown."""
+"""The cells of a run as a report shows them, at which cutoff each is shown, and the numbers of rows as it gives them."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from memlake.transforms.report.data.document import Row
+from memlake.transforms.report.data.document import At, Number, Row
 from memlake.transforms.study.study import Measure, Study, StudyCell
+
+_AT = ("metric", "cutoff_kind", "cutoff", "label_set", "judge")
+_KEY = ("statistic", "corpus", "comparison", "cell_a", "cell_b", *_AT, "slice")
+MISSING = "missing: the run's statistics hold no such row"
+
+
+class Numbers:
+    """Statistics of one run, by their key."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = list(rows)
+        self._found = {tuple(row[name] for name in _KEY): row for row in self.rows}
+
+    def of(self, *statistics: str, every_slice: bool = False) -> list[Row]:
+        """The rows of some statistics over all questions, or over every slice of them."""
+        return [row for row in self.rows if row["statistic"] in statistics and (every_slice or row["slice"] == "all")]
+
+    def find(
+        self,
+        statistic: str,
+        corpus: str,
+        at: Measure,
+        cell_a: str,
+        *,
+        cell_b: str = "",
+        comparison: str = "",
+        which: str = "all",
+    ) -> Row | None:
+        """One row; None where the run has none."""
+        return self._found.get(
+            (statistic, corpus, comparison, cell_a, cell_b, *(getattr(at, name) for name in _AT), which)
+        )
+
+
+def number(row: Mapping[str, Any] | None) -> Number:
+    """A row as a number; where there is none, a number without a value that says so."""
+    if row is None:
+        return Number(value=None, low=None, high=None, n=0, excluded=0, clusters=0, note=MISSING)
+    return Number(
+        value=row["value"],
+        low=row["low"],
+        high=row["high"],
+        n=row["n"],
+        excluded=row["excluded_a"],
+        clusters=row["clusters"],
+        note=row["note"],
+    )
+
+
+def at_of(measure: Measure) -> At:
+    """A measure as the document writes it."""
+    return At(
+        metric=measure.metric,
+        cutoff_kind=measure.cutoff_kind,
+        cutoff=measure.cutoff,
+        label_set=measure.label_set,
+        judge=measure.judge,
+    )
+
 
 # What a plan changes so that its contexts are no longer the leading units, whole and in order of rank.
 _RESHAPES = ("show", "merge", "project", "swap")
@@ -78,8 +139,8 @@ def control_of(steps: list[Row]) -> str:
 
 def cutoff_shown(study: Study, cell: StudyCell) -> tuple[str, int]:
     """Where the context ends that a report shows: at the headline, else where the reader is asked, else the first cutoff."""
-    own = study.cutoffs_of(cell).pairs()
+    own = study.cutoffs_of(cell).pairs
     headline = (study.headline.cutoff_kind, study.headline.cutoff)
     if headline in own:
         return headline
-    return next(iter([*study.answered(cell).pairs(), *own]), ("none", 0))
+    return next(iter([*study.answered(cell).pairs, *own]), ("none", 0))

@@ -7,10 +7,8 @@ from typing import Any
 
 from memlake.schemas.metrics import METRICS
 from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
-from memlake.transforms.report.data.cells import CellCard
+from memlake.transforms.report.data.cells import CellCard, Numbers, at_of, number
 from memlake.transforms.report.data.document import Agrees, Compared, Dial, Number, Row
-from memlake.transforms.report.data.numbers import Numbers, at_of, number
-from memlake.transforms.score.statistics.comparisons import corpora_of_comparison
 from memlake.transforms.study.study import Comparison, Measure, Study
 
 # A model as a source names it.
@@ -27,7 +25,7 @@ def comparisons(study: Study, declared: Study | None, numbers: Numbers, settings
     return [
         _compared(study, declared, comparison, corpus, numbers, settings)
         for comparison in study.comparisons
-        for corpus in corpora_of_comparison(study, comparison)
+        for corpus in study.corpora_of(comparison)
     ]
 
 
@@ -56,7 +54,7 @@ def _compared(
             found,
             comparison.source,
             corpus=corpus,
-            stated_for=() if declared is None else corpora_of_comparison(declared, comparison),
+            stated_for=() if declared is None else declared.corpora_of(comparison),
             counts=_counts(declared, comparison, corpus, means),
             settings=settings,
         )

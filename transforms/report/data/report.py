@@ -10,14 +10,11 @@ import duckdb
 from memlake.transforms.answer.spec import JudgeSpec, ReaderSpec
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.report.data.browser import browser
-from memlake.transforms.report.data.cells import CellCard, card_of
+from memlake.transforms.report.data.cells import CellCard, Numbers, at_of, card_of
 from memlake.transforms.report.data.compared import comparisons, dials, published_beside
-from memlake.transforms.report.data.costs import costs
 from memlake.transforms.report.data.document import Compared, Document, Headline, Row, RunCard
-from memlake.transforms.report.data.figures import categories, curves, means_at
-from memlake.transforms.report.data.losses import loss_bars, survival_split
-from memlake.transforms.report.data.numbers import Numbers, at_of
-from memlake.transforms.score.statistics.rows import FEW_CLUSTERS
+from memlake.transforms.report.data.figures import categories, costs, curves, loss_bars, means_at, survival_split
+from memlake.transforms.score.statistics.series import FEW_CLUSTERS
 from memlake.transforms.study.study import Study
 
 # Of a run's settings those that change what a study compares; the rest says where it ran.

@@ -6,8 +6,19 @@ from markupsafe import Markup
 
 from memlake.transforms.base.jsonable import json_text
 from memlake.transforms.report.data.document import Browser, Document, Row
-from memlake.transforms.report.page.html import data_block, el, empty, join, paragraph, section, void
-from memlake.transforms.report.page.words import CONTROLS, LOSSES, at_name, cutoff_name
+from memlake.transforms.report.page.html import (
+    CONTROLS,
+    LOSSES,
+    at_name,
+    cutoff_name,
+    data_block,
+    el,
+    empty,
+    join,
+    paragraph,
+    section,
+    void,
+)
 
 
 def browser(document: Document) -> Markup:

@@ -7,8 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from memlake.transforms.report.page.html import el, join
-from memlake.transforms.report.page.svg import (
+from memlake.transforms.report.page.charts_rows import (
     Scale,
     dash,
     hue,
@@ -21,6 +20,7 @@ from memlake.transforms.report.page.svg import (
     ticks,
     words,
 )
+from memlake.transforms.report.page.html import el, join
 
 _WIDTH, _HEIGHT = 720.0, 390.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 184.0, 32.0, 50.0

@@ -5,17 +5,25 @@ from markupsafe import Markup
 from memlake.transforms.report.data.document import Compared, Dial, Document, Row
 from memlake.transforms.report.page.charts_lines import Axes, Line, line_chart
 from memlake.transforms.report.page.charts_rows import Dot, dot_chart
-from memlake.transforms.report.page.html import el, empty, figure, join, notes, numbers, paragraph, section, table
-from memlake.transforms.report.page.words import (
+from memlake.transforms.report.page.html import (
     at_name,
     counted,
     cutoff_name,
+    el,
+    empty,
+    figure,
     includes,
     interval,
+    join,
+    notes,
+    numbers,
     p_value,
+    paragraph,
     plain_note,
+    section,
     share,
     signed,
+    table,
 )
 
 

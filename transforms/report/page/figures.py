@@ -5,15 +5,20 @@ from markupsafe import Markup
 from memlake.transforms.report.data.document import Document, Row
 from memlake.transforms.report.page.charts_lines import Axes, Line, line_chart
 from memlake.transforms.report.page.charts_rows import Dot, dot_chart
-from memlake.transforms.report.page.html import el, empty, figure, numbers, paragraph, section
-from memlake.transforms.report.page.words import (
+from memlake.transforms.report.page.html import (
     at_name,
     cell_name,
     counted,
+    el,
+    empty,
+    figure,
     interval,
     looks,
     metric_name,
     named_only,
+    numbers,
+    paragraph,
+    section,
     share,
 )
 

@@ -1,4 +1,4 @@
-"""The report as one HTML file that loads nothing: its styles, script and data stand in it, and it may run no others."""
+"""The report as one HTML file that loads nothing, runs no script but its own, and begins with the run and its headline."""
 
 import base64
 import hashlib
@@ -6,14 +6,214 @@ from importlib import resources
 
 from markupsafe import Markup
 
-from memlake.transforms.report.data.document import Document
+from memlake.schemas.metrics import METRICS
+from memlake.transforms.report.data.document import At, Compared, Document, RunCard
 from memlake.transforms.report.page.browser import browser, data
+from memlake.transforms.report.page.charts_rows import Dot, dot_chart
 from memlake.transforms.report.page.comparisons import agreement, controls, dials
-from memlake.transforms.report.page.costs import costs
 from memlake.transforms.report.page.figures import categories, curves
-from memlake.transforms.report.page.html import el, void
-from memlake.transforms.report.page.losses import losses
-from memlake.transforms.report.page.top import headline, run_card
+from memlake.transforms.report.page.html import (
+    CONTROLS,
+    at_name,
+    cell_name,
+    counted,
+    cutoff_name,
+    el,
+    empty,
+    figure,
+    includes,
+    interval,
+    join,
+    looks,
+    metric_name,
+    named_only,
+    notes,
+    numbers,
+    p_value,
+    paragraph,
+    plain_note,
+    section,
+    share,
+    signed,
+    table,
+    void,
+)
+from memlake.transforms.report.page.losses import costs, losses
+
+_EXTRACTIVE = (
+    " is extractive: it asks no model and returns the best-matching sentence of what it is shown. Its accuracy says how "
+    "readable a context is for that rule, not what a language model would make of it."
+)
+
+_LEVEL = 0.05
+
+
+def run_card(run: RunCard) -> Markup:
+    """What was run, on what, by which version, and what was left out."""
+    readers = [f"{spec['reader']} ({spec['model'] or spec['kind'] + ', no model'})" for spec in run["readers"]]
+    judges = [f"{spec['judge']} ({spec['model'] or spec['kind'] + ', no model'})" for spec in run["judges"]]
+    excluded = [f"{number:,} {reason}" for reason, number in run["excluded"].items()]
+    if run["forgotten"] > 0:
+        excluded.append(f"{run['forgotten']:,} gone since with their conversations")
+    rows: list[tuple[str, object]] = [
+        ("run", run["run_id"]),
+        ("ended", run["ended_at"] or "not on record"),
+        ("corpora", ", ".join(run["corpora"])),
+        ("questions", f"{run['questions']:,}"),
+        ("not scored by some metric", ", ".join(excluded) or "none"),
+        ("readers", ", ".join(readers) or "none: nothing was answered"),
+        ("judges", ", ".join(judges) if run["readers"] else "none: nothing was answered"),
+        ("embedder", run["embedder"] or "none"),
+        ("tokeniser", run["tokeniser"]),
+        ("read snapshot", run["read_snapshot_id"]),
+        ("published as", run["snapshot_id"] or "not on record"),
+        ("memlake", run["code_version"] or "not on record"),
+        ("settings", ", ".join(f"{name} {value}" for name, value in run["settings"].items())),
+    ]
+    if run["models"]:
+        price = run["models"].get("price_usd")
+        paid = "price unknown" if price is None else f"{price:,.4f} US dollars"
+        rows.append(("models", f"{run['models'].get('calls', 0):,} calls, {paid}"))
+    listed = el("dl", *(join(el("dt", name), el("dd", value)) for name, value in rows), class_="card")
+    cells = table(
+        "Cells",
+        ("cell", "corpus", "representations", "plan", "reader", "bound", "shown at"),
+        [
+            (
+                cell["cell"],
+                cell["corpus"],
+                ", ".join(cell["representations"]),
+                cell["plan"],
+                cell["reader"] or "none",
+                CONTROLS.get(cell["control"], ""),
+                cutoff_name(cell["cutoff_kind"], cell["cutoff"]),
+            )
+            for cell in run["cells"]
+        ],
+        words=range(7),
+    )
+    return el("details", el("summary", "What was run"), listed, cells, id="run")
+
+
+def _extractive(run: RunCard) -> Markup | None:
+    """What the readers that ask no model are; none where every reader asks one."""
+    names = [spec["reader"] for spec in run["readers"] if spec["kind"] == "extractive"]
+    return paragraph(f"Reader {', '.join(names)}{_EXTRACTIVE}", css="say") if names else None
+
+
+def headline(document: Document) -> Markup:
+    """The first comparison with its interval and tests, and every cell's mean at the same measure."""
+    found = document["headline"]
+    at, run = found["at"], document["run"]
+    lead = [_lead(compared, run) for compared in found["compared"]]
+    return section(
+        "headline",
+        "Headline",
+        el("div", *lead, class_="leads")
+        if lead
+        else empty("This study declares no comparison: below are the means of its cells."),
+        *(_means(document, corpus, at) for corpus in dict.fromkeys(row["corpus"] for row in found["means"])),
+        paragraph(METRICS[at["metric"]].about, css="say"),
+        _extractive(run),
+        notes(document["notes"]),
+    )
+
+
+def _lead(compared: Compared, run: RunCard) -> Markup:
+    number = compared["difference"]
+    excluded = f"{number['excluded']:,} not scored in {compared['a']}, {compared['excluded_b']:,} in {compared['b']}"
+    only = f"; categories {', '.join(compared['categories'])}" if compared["categories"] else ""
+    tests = []
+    if compared["p"] is not None:
+        tests.append(f"sign-flip test by conversation p {p_value(compared['p'])} (Holm {p_value(compared['p_holm'])})")
+    if compared["mcnemar_p"] is not None:
+        tests.append(
+            f"McNemar by question p {p_value(compared['mcnemar_p'])} (Holm {p_value(compared['mcnemar_p_holm'])})"
+        )
+    if compared["only_a"] is not None:
+        tests.append(
+            f"only {compared['a']} right {compared['only_a']:,}, only {compared['b']} right {compared['only_b']:,}"
+        )
+    if compared["detectable"] is not None:
+        tests.append(f"a true difference of {share(compared['detectable'])} would be found 4 times in 5")
+    # Means stand beside the difference only where it is theirs: of the same questions.
+    same = compared["mean_a"]["n"] == compared["mean_b"]["n"] == number["n"] > 0
+    a, b = (
+        f" {share(compared[side]['value'], compared['at']['metric'])}" if same else "" for side in ("mean_a", "mean_b")
+    )
+    return el(
+        "div",
+        el("p", f"{compared['name']}, {compared['corpus']}", class_="kicker"),
+        el(
+            "p",
+            el("span", compared["a"], class_="name"),
+            f"{a} \u2212 ",
+            el("span", compared["b"], class_="name"),
+            f"{b} = ",
+            el("strong", signed(number["value"])),
+            el("span", f" 95 % {interval(number)}", class_="interval"),
+            class_="big",
+        ),
+        paragraph(verdict(compared), css="verdict"),
+        paragraph(
+            f"{metric_name(compared['at']['metric'])} ({at_name(compared['at'])}{only}); n {number['n']:,} in both; {excluded}."
+            f"{includes(run, recounted=False)}",
+            css="say",
+        ),
+        paragraph(plain_note(number["note"]), css="say") if number["note"] else None,
+        el("details", el("summary", "Tests"), notes(tests)) if tests else None,
+        class_="lead",
+    )
+
+
+def verdict(compared: Compared) -> str:
+    """What a difference says, in one sentence: by its interval, and by its test after correction."""
+    number, holm = compared["difference"], compared["p_holm"]
+    value, low, high = number["value"], number["low"], number["high"]
+    if value is None:
+        return "There is no such difference in this run."
+    if low is None or high is None:
+        return "There is no interval, so this difference may be chance."
+    if low <= 0 <= high:
+        missed = (
+            f"; a true one below {share(compared['detectable'])} would often be missed"
+            if compared["detectable"]
+            else ""
+        )
+        return f"No difference is shown: the interval holds zero{missed}."
+    said = f"{compared['a']} scores {'higher' if value > 0 else 'lower'} than {compared['b']}"
+    if holm is None:
+        return f"{said} by its interval; there is no test."
+    test = f"p {p_value(holm)} after Holm's correction over all declared comparisons"
+    return f"{said}, and its test confirms it: {test}." if holm < _LEVEL else f"{said} by its interval alone: {test}."
+
+
+def _means(document: Document, corpus: str, headline_at: At) -> Markup:
+    rows = [row for row in document["headline"]["means"] if row["corpus"] == corpus]
+    at, shown = {**headline_at, "judge": rows[0]["judge"]}, looks(document, corpus)
+    dots = [Dot(cell_name(row, at), row, shown[row["cell"]], row["control"]) for row in rows]
+    about = f"{at_name(at)}; {counted(row for row in rows if row['value'] is not None)}"
+    named = f"Bars are 95 % intervals.{named_only(document, corpus)}"
+    title = f"{metric_name(at['metric'])}, {corpus}"
+    listed = [
+        (
+            cell_name(row, at),
+            share(row["value"], at["metric"]),
+            interval(row),
+            row["n"],
+            row["excluded"],
+            plain_note(row["note"]),
+        )
+        for row in rows
+    ]
+    return figure(
+        document["run"],
+        title,
+        f"{about}. {named}",
+        dot_chart(f"headline-{corpus}", title, about, dots, x=at["metric"], differences=False),
+        numbers(title, ("cell", "mean", "95 % interval", "n", "excluded", "note"), listed, words=(0, 5)),
+    )
+
 
 _LINKS = (
     ("headline", "Headline"),

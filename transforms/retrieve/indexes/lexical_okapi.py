@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memlake.transforms.base.arrays import Floats
-from memlake.transforms.retrieve.indexes.words import WordIndex
+from memlake.transforms.retrieve.indexes.lexical import WordIndex
 
 # A word in more than half of the units would count against them: it gets this share of the mean idf instead.
 EPSILON = 0.25

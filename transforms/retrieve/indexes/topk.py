@@ -18,11 +18,10 @@ from itertools import chain
 
 import numpy as np
 
-from memlake.transforms.base.arrays import Float32s, Floats, Ints, runs
+from memlake.transforms.base.arrays import GRID, Float32s, Floats, Ints, on_grid, runs
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.retrieve.indexes.best import Best
 from memlake.transforms.retrieve.indexes.crew import Crew, crew_for
-from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
 
 # Units whose largest score is looked at first: few enough that finding the large ones in it is cheap.
 _GROUP = 16

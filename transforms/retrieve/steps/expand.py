@@ -11,8 +11,7 @@ from memlake.transforms.base.arrays import Bools, Floats, Ints
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.base.fields import Count, CountOrNone, Number, Texts
 from memlake.transforms.lake.storage.parts import LINKS_PART
-from memlake.transforms.retrieve.steps.search import Search
-from memlake.transforms.retrieve.steps.step import Scope, Stage, Step
+from memlake.transforms.retrieve.steps.step import Scope, Search, Stage, Step
 from memlake.transforms.retrieve.store.store import Store
 
 # Scores of (question, link) held at one time: about 32 MB.

@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from memlake.transforms.base.arrays import Bools
 from memlake.transforms.base.fields import Texts
-from memlake.transforms.retrieve.steps.search import Search
-from memlake.transforms.retrieve.steps.step import Seed, Stage, Step, later
+from memlake.transforms.retrieve.steps.step import Search, Seed, Stage, Step, later
 from memlake.transforms.retrieve.store.sources import UNPLACED, latest
 
 
@@ -34,7 +33,7 @@ class Filter(Step):
     time: Literal["until_asked"] | None = later(None)
 
     @property
-    def reads(self) -> frozenset[str]:
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
         """Turns and provenance, for speakers and dates."""
         return frozenset({"provenance", "turns"} if self.speaker or self.time else ())
 

@@ -10,8 +10,7 @@ from pydantic import ConfigDict, Field
 
 from memlake.transforms.base.arrays import Floats
 from memlake.transforms.base.fields import Number
-from memlake.transforms.retrieve.steps.search import Part, Search
-from memlake.transforms.retrieve.steps.step import Seed, Stage, Step
+from memlake.transforms.retrieve.steps.step import Part, Search, Seed, Stage, Step
 
 # The order in which these parts are added, so that sums have the bits they always had; others follow by name.
 _FIRST = ("dense", "lexical", "sparse", "multi")

@@ -8,8 +8,7 @@ import numpy as np
 from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.fields import CountOrNone
 from memlake.transforms.retrieve.contexts.shown import show
-from memlake.transforms.retrieve.steps.search import CutoffKind, Search
-from memlake.transforms.retrieve.steps.step import Stage, Step, later
+from memlake.transforms.retrieve.steps.step import CutoffKind, Search, Stage, Step, later
 from memlake.transforms.retrieve.store.chance import chance
 
 
@@ -34,7 +33,7 @@ class Pack(Step):
     seed: CountOrNone = later(0)
 
     @property
-    def reads(self) -> frozenset[str]:
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
         """Provenance, to know what comes first in time."""
         return frozenset({"provenance"} if self.order == "time" else ())
 
@@ -54,7 +53,7 @@ class Pack(Step):
             shown = shown.at_random(chance(search.questions, search.store, self.seed))
         most = search.listed if self.most is None else np.minimum(search.listed, self.most)
         leading: dict[tuple[CutoffKind, int], Ints] = {}
-        for kind, cutoff in search.cutoffs.pairs():
+        for kind, cutoff in search.cutoffs.pairs:
             # No unit costs less than 0, so the running sum never falls and the fitting ranks are the leading ones.
             fits = np.count_nonzero(shown.running[:, 1:] <= cutoff, axis=1) if kind == "tokens" else np.int64(cutoff)
             leading[kind, cutoff] = np.minimum(fits, search.listed if kind == "candidates" else most).astype(np.int64)

@@ -6,8 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from memlake.transforms.base.fields import CountOrNone, Number
-from memlake.transforms.retrieve.steps.search import Search
-from memlake.transforms.retrieve.steps.step import Stage, Step, later
+from memlake.transforms.retrieve.steps.step import Search, Stage, Step, later
 
 
 class Rank(Step):

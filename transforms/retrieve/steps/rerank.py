@@ -8,8 +8,7 @@ import numpy as np
 from memlake.transforms.base.arrays import runs
 from memlake.transforms.base.fields import Count, Text, checked
 from memlake.transforms.embed.reranker import check_reranker, load_reranker
-from memlake.transforms.retrieve.steps.search import Part, Search
-from memlake.transforms.retrieve.steps.step import Stage, Step
+from memlake.transforms.retrieve.steps.step import Part, Search, Stage, Step
 
 
 class Rerank(Step):
@@ -33,7 +32,7 @@ class Rerank(Step):
     normalise: bool = True
 
     @property
-    def rerankers(self) -> tuple[str, ...]:
+    def rerankers(self) -> tuple[str, ...]:  # type: ignore[override]
         """See Step."""
         return (self.model,)
 

@@ -4,17 +4,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from memlake.transforms.base.arrays import Float32s, Floats, Ints
+from memlake.transforms.base.arrays import GRID, Float32s, Floats, Ints, on_grid
 from memlake.transforms.base.fields import Count, Number
 from memlake.transforms.embed.outputs import Outputs
-from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
-from memlake.transforms.retrieve.indexes.lexical import LexicalIndex, LexicalSettings
+from memlake.transforms.retrieve.indexes.lexical import LexicalIndex, LexicalSettings, WordIndex
 from memlake.transforms.retrieve.indexes.lexical_okapi import OkapiIndex
 from memlake.transforms.retrieve.indexes.topk import top_k
-from memlake.transforms.retrieve.indexes.words import WordIndex
-from memlake.transforms.retrieve.steps.search import NO_COSINE, Part, Scale, Search
-from memlake.transforms.retrieve.steps.step import Leaders, Seed, later
-from memlake.transforms.retrieve.store.stock import Stock, StreamedStock
+from memlake.transforms.retrieve.steps.step import NO_COSINE, Leaders, Part, Scale, Search, Seed, later
+from memlake.transforms.retrieve.store.store import Stock, StreamedStock
 
 
 class SeedDense(Seed):

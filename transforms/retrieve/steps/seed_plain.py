@@ -9,8 +9,7 @@ import pyarrow.compute as pc
 from memlake.transforms.base.arrays import Bools, Floats, Ints, runs
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.base.fields import CountOrNone, Text
-from memlake.transforms.retrieve.steps.search import Search
-from memlake.transforms.retrieve.steps.step import Scope, Seed
+from memlake.transforms.retrieve.steps.step import Scope, Search, Seed
 from memlake.transforms.retrieve.store.chance import LEVELS, chance
 from memlake.transforms.retrieve.store.sources import UNPLACED
 

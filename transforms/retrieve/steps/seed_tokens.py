@@ -4,12 +4,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from memlake.transforms.base.arrays import Floats, Ints
+from memlake.transforms.base.arrays import GRID, Floats, Ints, on_grid
 from memlake.transforms.embed.embedder import Ragged
 from memlake.transforms.embed.outputs import Outputs
-from memlake.transforms.retrieve.indexes.grid import GRID, on_grid
-from memlake.transforms.retrieve.steps.search import Scale, Search
-from memlake.transforms.retrieve.steps.step import Seed
+from memlake.transforms.retrieve.steps.step import Scale, Search, Seed
 
 # Products of token vectors held at one time: about 64 MB, whatever the conversation.
 _BLOCK = 8_000_000

@@ -3,9 +3,8 @@
 from dataclasses import replace
 from typing import ClassVar, Literal
 
-from memlake.transforms.retrieve.contexts.view import View
-from memlake.transforms.retrieve.steps.search import Search
-from memlake.transforms.retrieve.steps.step import Stage, Step
+from memlake.transforms.retrieve.contexts.shown import View
+from memlake.transforms.retrieve.steps.step import Search, Stage, Step
 
 
 class _ShowStep(Step):
@@ -30,7 +29,7 @@ class Show(_ShowStep):
     header: bool = True
 
     @property
-    def view(self) -> View:
+    def view(self) -> View:  # type: ignore[override]
         """See Step."""
         return View(text=self.text, header=self.header)
 

@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.fields import CountOrNone
 from memlake.transforms.base.ids import content_id
-from memlake.transforms.retrieve.steps.search import Search
-from memlake.transforms.retrieve.steps.step import Stage, Step
+from memlake.transforms.retrieve.steps.step import Search, Stage, Step
 
 
 class Swap(Step):

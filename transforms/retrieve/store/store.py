@@ -1,8 +1,10 @@
-"""What is searched: the units of one conversation as columns, with what every cell needs of them computed once."""
+"""What is searched: as far as a seed needs to know, and the units of one conversation as columns, computed once."""
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +14,9 @@ from memlake.transforms.base.arrays import Float32s, Ints
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.embed.outputs import Outputs, as_outputs, outputs_from
 from memlake.transforms.retrieve.store.sources import Record, Sources, record_of, sources_of
-from memlake.transforms.retrieve.store.stock import Stock
 from memlake.transforms.text.content_tokens import Language, content_tokens_of
 
+T = TypeVar("T")
 UNIT_TOKENS = pa.schema(
     [
         pa.field("corpus", pa.string(), nullable=False),
@@ -32,6 +34,47 @@ class Coded:
     vocabulary: pa.StringArray
     offsets: Ints
     numbers: Ints
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Stock(ABC):
+    """Units that are searched.
+
+    Attributes:
+        language: 'english' or 'other': how content tokens are stemmed.
+        kept: what is made of them once, by what it is: indexes, costs, texts.
+    """
+
+    language: Language = "english"
+    kept: dict[Hashable, Any] = field(default_factory=dict)
+
+    @abstractmethod
+    def key_texts(self) -> list[str]:
+        """What is searched of each unit."""
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made when first asked for under this key."""
+        if key not in self.kept:
+            self.kept[key] = make()
+        made: T = self.kept[key]
+        return made
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StreamedStock(Stock):
+    """Units of which nothing is held: both functions read them, in one and the same order.
+
+    Attributes:
+        texts: what is searched of each unit.
+        vectors: blocks of vectors, shape (units, dimension), rows of NaN where a unit has none.
+    """
+
+    texts: Callable[[], list[str]]
+    vectors: Callable[[], Iterable[Float32s]]
+
+    def key_texts(self) -> list[str]:
+        """See Stock."""
+        return self.texts()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

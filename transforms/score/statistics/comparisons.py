@@ -13,21 +13,29 @@ import numpy as np
 
 from memlake.schemas.metrics import METRICS
 from memlake.transforms.base.arrays import Bools, Floats
-from memlake.transforms.score.statistics.paired import detectable, holm, mcnemar, sign_flips
-from memlake.transforms.score.statistics.resampling import Weights, bootstrap_method, ratio_intervals
-from memlake.transforms.score.statistics.rows import (
+from memlake.transforms.score.statistics.resampling import (
+    Weights,
+    bootstrap_method,
+    detectable,
+    holm,
+    mcnemar,
+    ratio_intervals,
+    sign_flips,
+)
+from memlake.transforms.score.statistics.series import (
     MAJORITY,
     NO_CELL,
     NO_SCORES,
     NO_VARIANCE,
     NOTHING_DISCORDANT,
     ONE_CLUSTER,
+    CorpusScores,
+    Series,
     few_clusters,
     notes,
     row_of,
 )
-from memlake.transforms.score.statistics.series import CorpusScores, Series
-from memlake.transforms.study.study import Comparison, Measure, Study
+from memlake.transforms.study.study import Comparison, Measure
 
 _OTHER_MEASURE = "other_measure: the two comparisons are not of the same measure"
 _OTHER_CORPUS = "other_corpus: {} is of no corpus that {} is of, so nothing can be paired"
@@ -125,16 +133,6 @@ def comparison_rows(
     for statistic in ("difference", "mcnemar"):
         _correct([row for row in made if row["statistic"] == statistic and row["slice"] == "all"])
     return made
-
-
-def corpora_of_comparison(study: Study, comparison: Comparison) -> tuple[str, ...]:
-    """The corpora on which it is: its own, or each on which both cells run."""
-    return tuple(
-        corpus.name
-        for corpus in study.corpora
-        if comparison.corpus in ("", corpus.name)
-        and {comparison.a, comparison.b} <= {cell.name for cell in study.cells_of(corpus.name)}
-    )
 
 
 def _correct(family: list[dict[str, object]]) -> None:

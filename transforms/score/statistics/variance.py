@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memlake.transforms.base.arrays import Bools, Floats, Ints
-from memlake.transforms.score.statistics.rows import few_clusters, notes, row_of
+from memlake.transforms.score.statistics.series import few_clusters, notes, row_of
 
 STEPS = ("question", "extraction", "reader", "judge")
 _METHOD = "standard deviation (n - 1) between the means of {} repeats, on the questions that each of them scored"

@@ -3,9 +3,9 @@
 import pytest
 from reported_runs import study_text
 
+from memlake.transforms.evaluate.corpus import cell_rows
 from memlake.transforms.report.data.cells import card_of, control_of, cutoff_shown
 from memlake.transforms.retrieve.plan import PLANS
-from memlake.transforms.study.cells import cell_rows
 from memlake.transforms.study.parse import parse_study
 
 

@@ -5,12 +5,10 @@ import re
 import pytest
 from reported_runs import reported, study_text
 
-from memlake.transforms.report.data.cells import card_of
+from memlake.transforms.report.data.cells import Numbers, card_of
 from memlake.transforms.report.data.compared import agreement, comparisons, published_beside
 from memlake.transforms.report.data.document import Number
-from memlake.transforms.report.data.numbers import Numbers
-from memlake.transforms.study.library import find_study, study_names
-from memlake.transforms.study.parse import parse_study
+from memlake.transforms.study.parse import find_study, parse_study, study_names
 from memlake.transforms.study.study import Measure
 
 SURVIVAL = Measure("answer_survival_all", "tokens", 100)

@@ -5,10 +5,9 @@ from reported_runs import RUN, reported
 from small_tables import rows_of
 
 from memlake.schemas import STATISTICS
-from memlake.transforms.report.data.cells import card_of
-from memlake.transforms.report.data.costs import costs
-from memlake.transforms.report.data.numbers import Numbers
-from memlake.transforms.report.page.costs import costs as section
+from memlake.transforms.report.data.cells import Numbers, card_of
+from memlake.transforms.report.data.figures import costs
+from memlake.transforms.report.page.losses import costs as section
 
 AT = {"run_id": RUN, "corpus": "c", "cutoff_kind": "tokens", "cutoff": 100, "slice": "all", "n": 4, "clusters": 2}
 

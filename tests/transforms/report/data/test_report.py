@@ -12,11 +12,10 @@ from memlake.schemas import SCORES
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.base.jsonable import jsonable
 from memlake.transforms.report.data.report import report_document
-from memlake.transforms.report.page.costs import costs
 from memlake.transforms.report.page.figures import categories
-from memlake.transforms.report.page.losses import losses
+from memlake.transforms.report.page.html import LOSSES
+from memlake.transforms.report.page.losses import costs, losses
 from memlake.transforms.report.page.page import page
-from memlake.transforms.report.page.words import LOSSES
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlake.transforms.report.data.words import ranges_without, words_of
+from memlake.transforms.report.data.browser_rows import ranges_without, words_of
 from memlake.transforms.text.content_tokens import content_tokens
 
 # Articles, signs that change the length of a text in lower case, every kind of space, punctuation within words.

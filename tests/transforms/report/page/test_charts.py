@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlake.transforms.report.page.charts_lines import Axes, Line, line_chart
-from memlake.transforms.report.page.charts_rows import Bar, Dot, bar_chart, dot_chart
-from memlake.transforms.report.page.svg import spread, ticks
+from memlake.transforms.report.page.charts_rows import Bar, Dot, bar_chart, dot_chart, spread, ticks
 
 NUMBERS = st.floats(0, 1, allow_subnormal=False)
 

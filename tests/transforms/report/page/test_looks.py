@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlake.transforms.report.page.words import MOST, looks, named_only
+from memlake.transforms.report.page.html import MOST, looks, named_only
 
 
 def document(cells, *, pair=(), bounds=(), values=None):

@@ -12,8 +12,7 @@ from reported_runs import HOSTILE, reported
 from memlake.flows.report import SUFFIXES, write_report
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.base.out_file import check_out
-from memlake.transforms.report.page.page import page
-from memlake.transforms.report.page.top import verdict
+from memlake.transforms.report.page.page import page, verdict
 
 SECTIONS = ["headline", "curves", "categories", "losses", "costs", "controls", "agreement", "browser"]
 

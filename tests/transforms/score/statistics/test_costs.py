@@ -21,8 +21,8 @@ from memlake.schemas import (
 )
 from memlake.transforms.base.sql import sql_file
 from memlake.transforms.retrieve.plan import find_plan
-from memlake.transforms.retrieve.steps.search import Cutoffs
-from memlake.transforms.score.costs import costs_of
+from memlake.transforms.retrieve.steps.step import Cutoffs
+from memlake.transforms.score.statistics.costs import costs_of
 from memlake.transforms.study.study import Measure, Study, StudyCell, StudyCorpus
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,7 +5,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from memlake.transforms.score.statistics.paired import detectable, holm, mcnemar, sign_flips
+from memlake.transforms.score.statistics.resampling import detectable, holm, mcnemar, sign_flips
 
 
 def test_sign_flips_of_three_conversations_are_all_eight():

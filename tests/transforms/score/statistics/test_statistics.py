@@ -10,8 +10,8 @@ from small_tables import rows_of
 from memlake.schemas import JUDGEMENTS, SCORES, STATISTICS
 from memlake.transforms.answer.spec import JudgeSpec
 from memlake.transforms.retrieve.plan import find_plan
-from memlake.transforms.retrieve.steps.search import Cutoffs
-from memlake.transforms.score.statistics import means
+from memlake.transforms.retrieve.steps.step import Cutoffs
+from memlake.transforms.score.statistics import statistics
 from memlake.transforms.score.statistics.statistics import statistics_of
 from memlake.transforms.study.study import Comparison, Measure, Repeats, Study, StudyCell, StudyCorpus
 
@@ -187,7 +187,7 @@ def test_series_a_few_at_a_time_give_the_same_rows(monkeypatch):
     generator = np.random.default_rng(3)
     rows = [row for cell in "abcd" for row in scored(cell, generator.random(24), categories=("1", "2"))]
     whole = told(rows)
-    monkeypatch.setattr(means, "_SUMS_AT_A_TIME", 13)
+    monkeypatch.setattr(statistics, "_SUMS_AT_A_TIME", 13)
     assert told(rows).equals(whole)
 
 
