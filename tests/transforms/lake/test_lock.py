@@ -116,7 +116,7 @@ def test_the_heartbeat_keeps_the_file_young(path, monkeypatch):
     monkeypatch.setattr(locks, "HEARTBEAT_S", 0.05)
     with acquire(path, "me", timeout_s=0):
         os.utime(path, (0, 0))
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while path.stat().st_mtime < 1 and time.monotonic() < deadline:
             os.sched_yield()
         assert path.stat().st_mtime > 1

@@ -374,7 +374,7 @@ urllib.request.urlopen(urllib.request.Request(sys.argv[1] + "/chat/completions",
 """
 
 
-def wait_for(true, seconds: float = 10.0) -> None:
+def wait_for(true, seconds: float = 60.0) -> None:
     until = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < until, "it never came true"
