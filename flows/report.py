@@ -1,5 +1,6 @@
 """Report: a run of a study as one document, read from the published tables alone."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 from memlake.transforms.base.errors import UsageError
@@ -9,6 +10,7 @@ from memlake.transforms.lake.commit.publish import forgotten_of
 from memlake.transforms.lake.query.connect import connect
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.lake.storage.place import put_text
+from memlake.transforms.report.data.browser_rows import TABLES_AS_READ
 from memlake.transforms.report.data.document import Document
 from memlake.transforms.report.data.report import report_document
 from memlake.transforms.report.page.page import page
@@ -34,10 +36,11 @@ def make_report(uri: str, at: str, run_id: str | None, *, questions: int | None 
     declared, study = study_of_run(lake, run.run_id)
     latest = lake.latest()
     forgotten = {corpus.name: frozenset(forgotten_of(latest, corpus.name).to_pylist()) for corpus in study.corpora}
-    with (
-        connect(lake, lake.snapshot(at)) as connection,
-        connect(lake, lake.snapshot(run.read_snapshot_id)) as source,
-    ):
+    here, read = lake.snapshot(at), lake.snapshot(run.read_snapshot_id)
+    with ExitStack() as opened:
+        connection = opened.enter_context(connect(lake, here))
+        is_as_read = all(here.pins.get(table) == read.pins.get(table) for table in TABLES_AS_READ)
+        source = connection if is_as_read else opened.enter_context(connect(lake, read))
         return report_document(
             connection, source, run.run_id, study, declared=declared, forgotten=forgotten, questions=questions
         )

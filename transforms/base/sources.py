@@ -53,7 +53,7 @@ def open_uri(uri: str) -> IO[bytes]:
     if path is not None:
         return path.open("rb", buffering=0)
     system, name = remote(uri)
-    return cast(IO[bytes], system.open_input_file(name))
+    return cast("IO[bytes]", system.open_input_file(name))
 
 
 def aligned(file: IO[bytes], at: int) -> int:

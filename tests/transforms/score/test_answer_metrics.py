@@ -35,15 +35,15 @@ def test_bleu_alone_tells_upper_from_lower_case():
 
 def test_an_answer_that_the_reader_failed_to_give_has_no_value_but_its_reason():
     found, signatures = scored(run_tables([question("q")], [said("q", None), said("p", None)]))
-    assert of("q", found) == [(None, "refused")] * 5
+    assert of("q", found) == [(None, "refused")] * len(TEXT_METRICS)
     assert signatures == {}
     found, _ = scored(run_tables([question("q")], [said("q", None, reason=None)]))
-    assert of("q", found) == [(None, "no_answer")] * 5
+    assert of("q", found) == [(None, "no_answer")] * len(TEXT_METRICS)
 
 
 def test_an_empty_answer_is_wrong_and_not_missing():
     found, _ = scored(run_tables([question("q")], [said("q", "")]))
-    assert of("q", found) == [(0.0, None)] * 5
+    assert of("q", found) == [(0.0, None)] * len(TEXT_METRICS)
 
 
 def test_the_best_of_several_accepted_answers_counts_in_each_metric():
@@ -76,7 +76,7 @@ def test_an_unanswerable_question_is_scored_by_category_5_of_locomo_and_nowhere_
     found, _ = scored(run_tables(asked, answers))
     assert [found[name, "token_f1"] for name in "qpo"] == [(1.0, None), (0.0, None), (None, "unanswerable")]
     assert of("q", found)[1:] == [(None, "unanswerable")] * 4
-    assert of("q", scored(run_tables(asked, answers, format="beam"))[0]) == [(None, "unanswerable")] * 5
+    assert of("q", scored(run_tables(asked, answers, format="beam"))[0]) == [(None, "unanswerable")] * len(TEXT_METRICS)
 
 
 def test_gold_that_is_missing_or_has_no_word_is_told_apart():
@@ -88,7 +88,7 @@ def test_gold_that_is_missing_or_has_no_word_is_told_apart():
     ]
     answers = [said(name, "red") for name in ("none", "blank", "signs")] + [said("only", "x")]
     found, _ = scored(run_tables(asked, answers))
-    assert of("none", found) == [(None, "no_gold_answer")] * 5
+    assert of("none", found) == [(None, "no_gold_answer")] * len(TEXT_METRICS)
     assert [found["blank", metric] for metric in ("token_f1", "bleu", "rouge_l")] == [
         (0.0, None), (None, "no_gold_words"), (None, "no_gold_words"),
     ]  # fmt: skip

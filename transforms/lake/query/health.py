@@ -1,6 +1,5 @@
 """How a lake is: its state, its lock, its orphans, the files and vectors that it lacks. Nothing is changed."""
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from memlake.transforms.lake.query.connect import table_files
 from memlake.transforms.lake.stage.manifest import SUFFIX, read_manifest
 from memlake.transforms.lake.storage.lake import Lake, open_lake
 from memlake.transforms.lake.storage.lock import read_holder
+from memlake.transforms.lake.storage.place import age_s, listed, size_of
 from memlake.transforms.lake.storage.snapshot import Pin, Snapshot
 
 # Counting orphans opens every pinned version of every table; a lake with more snapshots is told so instead.
@@ -44,7 +44,7 @@ def lake_health(uri: str, folder: Path) -> LakeHealth:
     try:
         lake = open_lake(uri)
     except NotFoundError:
-        if any((folder / "parquet").glob("*/_delta_log")):
+        if listed(folder / "parquet", "*/_delta_log"):
             found.problems.append("the lake has tables and no snapshots: parquet/snapshots is missing or its log is")
         else:
             found.facts["state"] = "there is none yet"
@@ -68,7 +68,7 @@ def _look_at(lake: Lake, found: LakeHealth) -> None:
         "latest": latest.snapshot_id or None,
         "tags": sorted(lake.tags()),
         "lock": _lock(lake, found),
-        "unfinished_shards": len(list(lake.staged.glob(f"*{SUFFIX}"))),
+        "unfinished_shards": len(listed(lake.staged, f"*{SUFFIX}")),
         "orphan_files": _orphans(lake, snapshots.num_rows, found),
     }
     for table in ALL:
@@ -91,7 +91,7 @@ def _problems(what: str, found: LakeHealth) -> Iterator[None]:
 
 
 def _miss(what: str, files: Sequence[Path], found: LakeHealth) -> None:
-    missing = [file for file in files if not file.is_file()]
+    missing = [file for file in files if size_of(file) is None]
     if missing:
         found.problems.append(f"{what} misses {len(missing)} of {len(files)} data files, first: {missing[0]}")
 
@@ -105,7 +105,7 @@ def _lock(lake: Lake, found: LakeHealth) -> str:
     holder = read_holder(path)
     if holder is None:
         return "free"
-    if holder.is_dead(time.time() - path.stat().st_mtime):
+    if holder.is_dead(age_s(path)):
         found.problems.append(f"the lock is left by a dead writer ({holder.describe()}); the next writer takes it over")
     return f"held by {holder.describe()}"
 
@@ -130,12 +130,12 @@ def _orphans(lake: Lake, snapshots: int, found: LakeHealth) -> int | None:
                     read.add(pin)
     if versions != read:
         return None
-    for path in lake.staged.glob(f"*{SUFFIX}"):
+    for path in listed(lake.staged, f"*{SUFFIX}"):
         manifest = read_manifest(lake.staged, path.name.removesuffix(SUFFIX))
         for file in manifest.files if manifest else ():
             named.add(lake.table_path(file.table) / file.path)
     pinned = [table for table in ALL if not table.journal and table.name not in ("snapshots", "tags")]
-    stored = {path for table in pinned for path in lake.table_path(table.name).rglob("*.parquet")}
+    stored = {path for table in pinned for path in listed(lake.table_path(table.name), "**/*.parquet")}
     return len({path for path in stored if "_delta_log" not in path.parts} - named)
 
 

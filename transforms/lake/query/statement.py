@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from memlake.transforms.base.errors import MemlakeError, NotFoundError, UsageError
 from memlake.transforms.base.jsonable import jsonable
+from memlake.transforms.base.out_file import check_out
 from memlake.transforms.base.sql import sql_file, sql_files
 from memlake.transforms.lake.storage.place import replacing
 
@@ -124,11 +125,12 @@ def write(connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str
     """Write the rows of a query to a file, replacing it only when the new one is whole; the number of rows.
 
     Args:
-        out: with one of SUFFIXES, in a folder that exists.
+        out: with one of SUFFIXES, in a folder that exists; nothing runs for another.
 
     Raises:
         UsageError, NotFoundError, QueryError: as `fetch`.
     """
+    check_out(out, SUFFIXES, example="rows.parquet")
     relation = _relation(connection, query, values)
     try:
         with replacing(out) as fresh:

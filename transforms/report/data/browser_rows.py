@@ -20,6 +20,8 @@ order by corpus, conversation_id, question_id
 """
 # Questions, turns and units are as the run read them, the rest as the run made it.
 _AS_READ = ("browsed_questions", "browsed_gold", "browsed_turns", "browsed_touching", "browsed_units")
+# The tables behind them.
+TABLES_AS_READ = ("questions", "evidence", "turns", "provenance", "units")
 BROWSED = pa.schema([(name, STRING) for name in ("corpus", "conversation_id", "question_id")])
 BROWSED_CELLS = pa.schema(
     [
