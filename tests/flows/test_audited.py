@@ -13,7 +13,7 @@ from memlake.flows.run.settings import IngestSettings
 from memlake.transforms.base.errors import AuditError
 from memlake.transforms.embed.vectors import embed_units
 from memlake.transforms.lake.query.connect import connect
-from memlake.transforms.lake.stage.beam import keep_staged
+from memlake.transforms.lake.stage.bundle import keep_staged
 from memlake.transforms.lake.storage.lake import open_lake
 
 
@@ -52,10 +52,10 @@ def without_units_of_one(batch):
 @pytest.mark.parametrize(
     ("target", "fault", "audit"),
     [
-        ("memlake.transforms.embed.beam.embed_units", vectors_lost, "vectors"),
-        ("memlake.transforms.embed.beam.embed_units", vectors_doubled, "vectors"),
-        ("memlake.transforms.lake.stage.beam.keep_staged", without_turns_of_one, "rebuild"),
-        ("memlake.transforms.lake.stage.beam.keep_staged", without_units_of_one, "rebuild"),
+        ("memlake.transforms.embed.batches.embed_units", vectors_lost, "vectors"),
+        ("memlake.transforms.embed.batches.embed_units", vectors_doubled, "vectors"),
+        ("memlake.transforms.lake.stage.bundle.keep_staged", without_turns_of_one, "rebuild"),
+        ("memlake.transforms.lake.stage.bundle.keep_staged", without_units_of_one, "rebuild"),
     ],
 )
 def test_a_fault_of_any_stage_publishes_nothing_and_names_its_audit(wanted, monkeypatch, target, fault, audit):
@@ -112,7 +112,7 @@ def with_texts_cut_short(batch):
 
 def test_the_only_conversation_of_a_file_is_audited_like_any_other(tmp_path, wanted, monkeypatch):
     source = write_conversations(tmp_path / "one.jsonl", [conversation("only", 8)])
-    monkeypatch.setattr("memlake.transforms.lake.stage.beam.keep_staged", with_texts_cut_short)
+    monkeypatch.setattr("memlake.transforms.lake.stage.bundle.keep_staged", with_texts_cut_short)
     with pytest.raises(AuditError, match="rebuild: "):
         ingest(replace(wanted, sources=(str(source),)))
     assert open_lake(wanted.lake).snapshots().num_rows == 0

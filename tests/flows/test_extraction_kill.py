@@ -41,7 +41,7 @@ POINTS = [
     ("", 25, "calls are made by two worker processes of the command"),
     ("memlake.transforms.llm.records.cache.put_once", 5, "before"),
     pytest.param("memlake.transforms.llm.records.cache.put_once", 20, "after", marks=pytest.mark.long),
-    ("memlake.transforms.lake.stage.beam.put_manifest", 1, "before"),
+    ("memlake.transforms.lake.stage.bundle.put_manifest", 1, "before"),
     ("memlake.transforms.lake.commit.publish.commit_table", 1, "before"),
     ("memlake.transforms.lake.storage.lake.Lake.append_snapshot", 1, "after"),
 ]

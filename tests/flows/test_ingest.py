@@ -33,7 +33,7 @@ def test_ingest_twice_gives_the_same_rows_no_snapshot_and_no_embedding(tmp_path,
     def no_embedding(*_):
         raise AssertionError("embedded again")
 
-    monkeypatch.setattr("memlake.transforms.embed.beam.embed_units", no_embedding)
+    monkeypatch.setattr("memlake.transforms.embed.batches.embed_units", no_embedding)
     monkeypatch.setattr("memlake.transforms.represent.batches.represent", no_embedding)
     second = ingest(settings(tmp_path, source))
     assert first["snapshot_id"]

@@ -16,7 +16,7 @@ from memlake.schemas import UNITS
 from memlake.transforms.base.batch import PARTS_SEEN, Batch
 from memlake.transforms.base.errors import EmbedderMismatchError, UsageError
 from memlake.transforms.embed import openai
-from memlake.transforms.embed.beam import embed_batch
+from memlake.transforms.embed.batches import embed_batch
 from memlake.transforms.embed.catalogue import card_of, opened
 from memlake.transforms.embed.embedder import Failure, fingerprint
 from memlake.transforms.lake.storage.parts import derived_part_hash

@@ -11,7 +11,7 @@ import pytest
 from memlake.transforms.base.batch import PARTS_SEEN, Batch
 from memlake.transforms.base.conversation import DeadLetter
 from memlake.transforms.base.errors import LakeCorruptError
-from memlake.transforms.lake.stage.beam import BundleWriter, StagedBundle, write_manifest
+from memlake.transforms.lake.stage.bundle import BundleWriter, StagedBundle, write_manifest
 from memlake.transforms.lake.stage.manifest import (
     StageAgainError,
     is_finished,
