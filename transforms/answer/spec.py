@@ -5,8 +5,6 @@ from typing import Literal
 
 ReaderKind = Literal["extractive", "model"]
 JudgeKind = Literal["match", "exact", "strict", "longmemeval", "abstention"]
-READERS: tuple[ReaderKind, ...] = ("extractive", "model")
-JUDGES: tuple[JudgeKind, ...] = ("match", "exact", "strict", "longmemeval", "abstention")
 
 
 @dataclass(frozen=True, slots=True)

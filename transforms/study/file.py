@@ -4,17 +4,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from memlake.transforms.retrieve.plan import STEPS
 from memlake.transforms.study import fields as f
 from memlake.transforms.study.study import Comparison, Gate, HeadlineSection, PublishedNumber, Repeats, Section
 from memlake.transforms.text.content_tokens import Language
 
-# A step is checked by `parse_plan`, which knows its settings.
-Step = Annotated[
-    dict[str, Any],
-    f.allowed("a table is"),
-    Field(json_schema_extra={"required": ["step"], "properties": {"step": {"enum": sorted(STEPS)}}}),
-]
+# A step is checked by `parse_plan`, which knows its settings; infra/study_schema.py puts them into the schema.
+Step = Annotated[dict[str, Any], f.allowed("a table is")]
 
 
 class CutoffsSection(Section):

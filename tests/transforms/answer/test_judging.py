@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pytest
@@ -11,7 +11,7 @@ from answer_tables import Says, answers, blocks, question, questions
 from memlake.schemas import JUDGEMENTS
 from memlake.transforms.answer.forms import judge_prompts
 from memlake.transforms.answer.judging import judge_answers, judge_requests
-from memlake.transforms.answer.spec import JUDGES, JudgeSpec
+from memlake.transforms.answer.spec import JudgeKind, JudgeSpec
 from memlake.transforms.llm.prompting import prompt
 from memlake.transforms.llm.protocol.model import ModelStoppedError, Request
 
@@ -90,7 +90,7 @@ def test_text_that_is_not_english_is_matched_unstemmed() -> None:
     assert verdict(MATCH, "die brücken", label, language="other") is False
 
 
-@pytest.mark.parametrize("kind", JUDGES)
+@pytest.mark.parametrize("kind", get_args(JudgeKind))
 def test_an_answer_that_is_missing_has_no_verdict(kind: Any) -> None:
     model = Says(lambda _: "CORRECT yes")
     assert verdict(JudgeSpec("judge", kind, model="m"), None, GHENT, model) == "no_answer"

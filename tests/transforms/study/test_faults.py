@@ -177,6 +177,9 @@ def test_every_study_that_comes_along_names_the_schema_and_is_accepted_by_it(edi
         ("[cutoffs]", '[readers.x]\nkind = "extractive"\nprompt = "answer"\n[cutoffs]'),
         ("[cutoffs]", '[readers.x]\nkind = "guess"\n[cutoffs]'),
         ("[cutoffs]", '[plans.x]\nsteps = [{ step = "seed_lexcial" }]\n[cutoffs]'),
+        ("[cutoffs]", '[plans.x]\nsteps = [{ step = "seed_lexical", k9 = 1 }, { step = "rank" }]\n[cutoffs]'),
+        ("[cutoffs]", '[plans.x]\nsteps = [{ step = "seed_dense" }, { step = "rank", candidates = -1 }]\n[cutoffs]'),
+        ("[cutoffs]", "[plans.x]\nsteps = [{ candidates = 3 }]\n[cutoffs]"),
         ("[cutoffs]", '[headline]\nmetric = "mmr"\ncutoff_kind = "k"\ncutoff = 1\n[cutoffs]'),
     ],
 )
