@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pyarrow as pa
 import pytest
@@ -9,7 +11,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from small_tables import rows_of
 
-from memlake.schemas import CELLS, TAGS
+from memlake.schemas import ALL, CELLS, TAGS
 from memlake.transforms.base.errors import LakeBusyError, LakeConflictError
 from memlake.transforms.lake.commit import publish
 from memlake.transforms.lake.commit.publish import forget, publish_files, publish_shards, restore
@@ -172,3 +174,17 @@ def test_a_tag_is_not_written_over_one_that_came_meanwhile(lake: Lake, monkeypat
         with pytest.raises((DeltaError, LakeConflictError)):
             lake.tag("best")
     assert set(lake.tags()) == {*before, "better"}
+
+
+def test_tables_that_two_writers_create_at_once_are_described_once(tmp_path):
+    lake, together = Lake(tmp_path), Barrier(2)
+
+    def create(_: int) -> None:
+        for table in ALL:
+            together.wait(timeout=60)
+            lake.open_table(table)
+
+    with ThreadPoolExecutor(2) as writers:
+        list(writers.map(create, range(2)))
+    versions = {table.name: DeltaTable(lake.table_path(table.name)).version() for table in ALL}
+    assert versions == dict.fromkeys(versions, 0)

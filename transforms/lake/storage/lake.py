@@ -64,6 +64,9 @@ class Lake:
                 name=table.name,
                 description=f"one row is {table.grain}",
                 configuration=DELTA_CONFIGURATION,
+                # Unfenced, the slower of two creators would describe the table again in a version of its own, and an
+                # append of the faster one would fail on that.
+                commit_properties=FENCED,
             )
         except DeltaError:
             return DeltaTable(path)  # another writer created it in between
