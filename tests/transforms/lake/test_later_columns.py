@@ -6,8 +6,10 @@ import pytest
 from deltalake import DeltaTable
 from small_tables import rows_of
 
-from memlake.schemas import RETRIEVALS
+from memlake.schemas import DEAD_LETTERS, RETRIEVALS
+from memlake.schemas.table import Table
 from memlake.transforms.lake.query.connect import bare_connection, create_view
+from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.tables import _add_later_columns
 
 LATER = ["sparse", "multi", "rerank", "parts"]
@@ -24,6 +26,23 @@ def test_files_with_and_without_a_later_column_are_one_view(tmp_path, files):
     assert view == sorted((name, *((0.5, None, 1.5) if name == "new" else (None, None, None))) for name in files)
     columns = [row[0] for row in connection.sql("describe retrievals").fetchall()]
     assert columns == RETRIEVALS.schema.names
+
+
+def test_a_journal_takes_rows_of_two_writers_who_both_found_it_without_its_later_columns(tmp_path, monkeypatch):
+    lake, rows = Lake(tmp_path), rows_of(DEAD_LETTERS, [{"payload": "raw"}])
+    before = pa.schema([field for field in DEAD_LETTERS.schema if field.name != "payload"])
+    stale = DeltaTable.create(str(lake.table_path("dead_letters")), schema=before)
+    lake.journal(DEAD_LETTERS, rows)
+    with monkeypatch.context() as patch:
+
+        def late(self: Lake, table: Table) -> DeltaTable:
+            patch.undo()
+            return stale
+
+        patch.setattr(Lake, "open_table", late)
+        lake.journal(DEAD_LETTERS, rows)
+    stored = DeltaTable(lake.table_path("dead_letters")).to_pyarrow_table()
+    assert stored["payload"].to_pylist() == ["raw", "raw"]
 
 
 def test_a_delta_table_of_before_a_later_column_is_told_of_it(tmp_path):

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from memlake.schemas import SNAPSHOTS, TABLES, TAGS
 from memlake.schemas.table import Table
@@ -154,10 +154,16 @@ class Lake:
         """Append rows to a journal at once; journals belong to no snapshot and are never restored."""
         if not table.journal:
             raise ValueError(f"table={table.name} is not a journal")
-        if rows.num_rows:
-            # Appends of a journal never conflict in meaning, so the library may retry them.
-            merge: Literal["merge"] | None = "merge" if table.has_later_columns else None
-            write_deltalake(self.open_table(table), rows.cast(table.schema), mode="append", schema_mode=merge)
+        if not rows.num_rows:
+            return
+        # Appends of a journal never conflict in meaning, so the library may retry them.
+        merge: Literal["merge"] | None = "merge" if table.has_later_columns else None
+        rows = rows.cast(table.schema)
+        try:
+            write_deltalake(self.open_table(table), rows, mode="append", schema_mode=merge)
+        except CommitFailedError:
+            # Another writer gave an old table its later columns meanwhile; now that they are there, none are added.
+            write_deltalake(self.open_table(table), rows, mode="append", schema_mode=merge)
 
     def append_snapshot(
         self,
