@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import warm_python
 from extraction_runs import asking, assert_every_turn_is_in_a_piece, rows, table
 from lake_contents import assert_sound, digest
 from openai_server import Faults, OpenAIServer
@@ -100,16 +101,17 @@ def test_an_extraction_killed_anywhere_pays_at_most_what_was_in_flight_twice(
     before = digest(lake)
     server.set(hold_after=None if target else nth)
     server.reset()
-    command = [sys.executable, "-c", KILLED, SUPPORT, str(lake), server.url, NAME, target, str(nth), when]
-    if not target:
+    if target:
+        ended = warm_python.run("-c", KILLED, SUPPORT, str(lake), server.url, NAME, target, str(nth), when).returncode
+    else:
         flags = f"represent {NAME} --corpus c --lake {lake} --model test-model --base-url {server.url} --embedder none"
         flags += f" --max-in-flight {IN_FLIGHT} --workers 2 --no-prefect --quiet"
         command = [sys.executable, "-m", "memlake.flows.cli", *flags.split()]
-    with subprocess.Popen(command, start_new_session=True) as process:
-        if not target:
+        with subprocess.Popen(command, start_new_session=True) as process:
             wait_for(lambda: held(server, nth) or process.poll() is not None)
             os.killpg(process.pid, signal.SIGKILL)
-        assert process.wait(60) == -signal.SIGKILL, "the point was never reached"
+            ended = process.wait(60)
+    assert ended == -signal.SIGKILL, "the point was never reached"
     wait_for(lambda: server.stats().in_flight == 0)
     first = server.stats()
     server.set(hold_after=None)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import warm_python
 from lake_contents import assert_sound, digest
 from sample_chats import conversation, write_conversations, write_turns
 
@@ -74,9 +75,7 @@ def test_a_run_killed_anywhere_converges_to_a_clean_run(tmp_path, sources, clean
     ingest_into(lake, sources[0])
     old = open_lake(str(lake)).latest().snapshot_id
     before = digest(lake)
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, SUPPORT, str(lake), str(sources[1]), target, str(nth), when], check=False
-    )
+    done = warm_python.run("-c", KILLED, SUPPORT, str(lake), str(sources[1]), target, str(nth), when)
     assert done.returncode == -signal.SIGKILL, "the point was never reached"
     assert digest(lake, old) == before
     ingest_into(lake, sources[1])

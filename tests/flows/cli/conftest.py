@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import warm_python
 
 REPOSITORY = Path(__file__).parents[3]
 Memlake = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -30,15 +31,7 @@ def environment(**extra: str) -> dict[str, str]:
 
 
 def run(*arguments: str, cwd: Path, **extra: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "memlake.flows.cli", *arguments],
-        cwd=cwd,
-        env=environment(**extra),
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
-    )
+    return warm_python.run("-m", "memlake.flows.cli", *arguments, cwd=cwd, env=environment(**extra))
 
 
 def transcripts(path: Path) -> Path:
@@ -78,6 +71,19 @@ def memlake(tmp_path: Path) -> Memlake:
 
     def call(*arguments: str, **extra: str) -> "subprocess.CompletedProcess[str]":
         return run(*arguments, cwd=tmp_path, **extra)
+
+    return call
+
+
+@pytest.fixture
+def started_memlake(tmp_path: Path) -> Memlake:
+    """As `memlake`, in an interpreter that starts for it, as a user's does."""
+
+    def call(*arguments: str, **extra: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "-m", "memlake.flows.cli", *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment(**extra), capture_output=True, text=True, timeout=110, check=False
+        )
 
     return call
 

@@ -45,9 +45,11 @@ def test_people_get_text_without_escapes_when_stdout_is_no_terminal(
     assert done.stderr == ""
 
 
-def test_ingest_json_is_one_document_with_the_promised_names(memlake: Memlake, made_lake: Path):
+def test_ingest_json_is_one_document_with_the_promised_names(
+    memlake: Memlake, started_memlake: Memlake, made_lake: Path
+):
     source = made_lake.parent / "transcripts.jsonl"
-    first = json.loads(memlake("ingest", str(source), "--corpus", "small", "--json").stdout)
+    first = json.loads(started_memlake("ingest", str(source), "--corpus", "small", "--json").stdout)
     assert first.keys() >= {
         "run_id", "snapshot_id", "base_snapshot_id", "seen", "counts", "skipped", "stale", "evidence_invalid",
         "dead_letters", "seconds",

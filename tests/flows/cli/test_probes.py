@@ -11,11 +11,13 @@ Memlake = Callable[..., "subprocess.CompletedProcess[str]"]
 SMALL = ("--conversations", "3", "--turns", "30")
 
 
-def test_the_same_settings_write_the_same_bytes_and_each_fit_has_a_file(memlake: Memlake, tmp_path: Path):
+def test_the_same_settings_write_the_same_bytes_and_each_fit_has_a_file(
+    memlake: Memlake, started_memlake: Memlake, tmp_path: Path
+):
     first = json.loads(
-        memlake("probes", "a", *SMALL, "--fit", "0,0.25", "--fit", "1", "--json", PYTHONHASHSEED="1").stdout
+        started_memlake("probes", "a", *SMALL, "--fit", "0,0.25", "--fit", "1", "--json", PYTHONHASHSEED="1").stdout
     )
-    again = memlake("probes", "b", *SMALL, "--fit", "1,0,.25", PYTHONHASHSEED="2")
+    again = started_memlake("probes", "b", *SMALL, "--fit", "1,0,.25", PYTHONHASHSEED="2")
     assert again.stdout.endswith("next: memlake ingest b --corpus probes\n")
     names = ["probes-f000.jsonl", "probes-f025.jsonl", "probes-f100.jsonl"]
     assert [Path(file["path"]).name for file in first["files"]] == names
