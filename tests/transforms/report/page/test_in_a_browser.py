@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 import pytest
+from markupsafe import escape
 from reported_runs import ASKED, HOSTILE, reported
 
 from memlake.transforms.report.page.page import page
@@ -66,9 +67,9 @@ addEventListener('message', (event) => {{
 def opened(tmp_path, text, *, fragment="", width=360):
     """What the probe saw of a page, and what the browser logged."""
     wanted = base64.b64encode(hashlib.sha256(PROBE.encode()).digest()).decode()
-    policy = html.escape("script-src '")
+    policy = escape("script-src '")
     assert policy in text
-    copy = text.replace(policy, html.escape(f"script-src 'sha256-{wanted}' '"), 1)
+    copy = text.replace(policy, escape(f"script-src 'sha256-{wanted}' '"), 1)
     copy = copy.replace("</body>", f"<script>{PROBE}</script></body>")
     (tmp_path / "page.html").write_text(copy, encoding="utf-8")
     frame = tmp_path / "frame.html"
