@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -14,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import warm_python
 
 import memlake
 
@@ -95,7 +96,7 @@ from memlake.flows.cli.main import run
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    for place, tokens in enumerate(json.load(sys.stdin)):
+    for place, tokens in enumerate(json.loads((folder / "commands.json").read_text())):
         for number, kind in ((1, "out"), (2, "err")):
             file = os.open(folder / f"{place}.{kind}", os.O_WRONLY | os.O_CREAT)
             os.dup2(file, number)
@@ -120,20 +121,15 @@ class Ran:
 def commands(*several: Sequence[str], at: Path, server: str = NOBODY) -> list[Ran]:
     """Run commands one after the other in one process, in a folder, with no setting but the server's address.
 
-    They are those of the code that this interpreter imports; nothing but `_DRIVER` knows how they are called.
+    Nothing but `_DRIVER` knows how they are called.
     """
     ours = ("MEMLAKE_", "OPENAI_", "PREFECT_")
     env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     env["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(
-            [sys.executable, "-c", _DRIVER, folder],
-            input=json.dumps([[*tokens, "--json"] for tokens in several]),
-            cwd=at,
-            env=env | ({"OPENAI_BASE_URL": server} if server else {}),
-            text=True,
-            check=True,
-        )
+        Path(folder, "commands.json").write_text(json.dumps([[*tokens, "--json"] for tokens in several]))
+        env |= {"OPENAI_BASE_URL": server} if server else {}
+        warm_python.run("-c", _DRIVER, folder, cwd=at, env=env).check_returncode()
         made = [Path(folder, f"{place}.{kind}").read_text() for place in range(len(several)) for kind in _KINDS]
     ended = zip(made[::3], made[1::3], made[2::3], strict=True)
     return [Ran(int(code), json.loads(out) if out else None, err) for code, out, err in ended]
