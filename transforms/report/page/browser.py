@@ -85,12 +85,7 @@ def data(document: Document) -> Markup:
     conversations, losses = found["conversations"], _losses(found)
     index = {
         "cells": [
-            {
-                **cell,
-                "control": CONTROLS.get(cell["control"], ""),
-                "at": cutoff_name(cell["cutoff_kind"], cell["cutoff"]),
-            }
-            for cell in found["cells"]
+            {**cell, "control": CONTROLS.get(cell["control"], ""), "at": cutoff_name(cell)} for cell in found["cells"]
         ],
         "representations": found["representations"],
         "metrics": found["metrics"],

@@ -1,11 +1,17 @@
 """What a study's comparisons, published numbers, dials and judges say, as sections of the page."""
 
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
 from markupsafe import Markup
 
-from memlake.transforms.report.data.document import Compared, Dial, Document, Row
+from memlake.transforms.report.data.document import Compared, Dial, Document, Number, Row
 from memlake.transforms.report.page.charts_lines import Axes, Line, line_chart
 from memlake.transforms.report.page.charts_rows import Dot, dot_chart
 from memlake.transforms.report.page.html import (
+    COUNTED,
+    Columns,
     at_name,
     counted,
     cutoff_name,
@@ -42,7 +48,9 @@ def controls(document: Document) -> Markup:
             css="say",
         ),
         *(_comparisons(rows) if rows else [empty("This study declares no comparison.")]),
-        *_published(document["published"]),
+        table("Published numbers beside ours", _PUBLISHED, document["published"], words=_PUBLISHED_WORDS)
+        if document["published"]
+        else None,
     )
 
 
@@ -59,19 +67,19 @@ def _comparisons(rows: list[Compared]) -> list[Markup]:
     about += "; an upright bar is the published difference" if published else ""
     chart = dot_chart("controls-chart", "Comparisons", about, dots, x="difference, a \u2212 b", differences=True)
     where = len(corpora) > 1
-    headers = ("comparison", "a \u2212 b", "difference, 95 % interval", "p (Holm)", "n", "excluded a / b")
-    beside = ("published", "agrees", "source") if published else ()
-    tested = (
-        "comparison", "measure", "only a / only b", "McNemar p (Holm)", "detectable", "shift, 95 % interval", "against",
-    )  # fmt: skip
-    listed = [(*_beside(row, where=where), *(_theirs(row) if published else ())) for row in rows]
+    name = partial(_name, where=where)
     return [
         el("figure", el("figcaption", "Comparisons", el("small", f"{about}.")), chart),
-        table("Comparisons and controls", (*headers, *beside), listed, words=(0, 1, 7, 8)),
+        table(
+            "Comparisons and controls",
+            {"comparison": name, **_DIFFERENCE, **(_THEIRS if published else {})},
+            rows,
+            words=("a \u2212 b", "agrees", "source"),
+        ),
         el(
             "details",
             el("summary", "Their other tests"),
-            table("Other tests", tested, [_tests(row, where=where) for row in rows], words=(0, 1, 6)),
+            table("Other tests", {"comparison": name, **_TESTS}, rows, words=("measure", "against")),
         ),
         notes(
             [
@@ -90,66 +98,54 @@ def _name(row: Compared, *, where: bool) -> Markup:
     return join(name, el("small", row["defect"]) if row["defect"] else None)
 
 
-def _beside(row: Compared, *, where: bool) -> tuple[object, ...]:
-    number = row["difference"]
-    return (
-        _name(row, where=where),
-        f"{row['a']} \u2212 {row['b']}",
-        f"{signed(number['value'])} {interval(number)}",
-        f"{p_value(row['p'])} ({p_value(row['p_holm'])})",
-        f"{number['n']:,}",
-        f"{number['excluded']:,} / {row['excluded_b']:,}",
-    )
+def _with_interval(number: Number) -> str:
+    return f"{signed(number['value'])} {interval(number)}"
 
 
-def _theirs(row: Compared) -> tuple[str, ...]:
-    published = "" if row["published"] is None else signed(row["published"])
-    return (published, _agrees(row["agrees"], row["why"]), row["source"])
+def _agrees(row: Mapping[str, Any]) -> str:
+    return f"{row['agrees']}: {row['why']}" if row["why"] else str(row["agrees"])
 
 
-def _tests(row: Compared, *, where: bool) -> tuple[object, ...]:
-    shift = row["shift"]
+def _measure(row: Compared) -> str:
     only = f"; categories {', '.join(row['categories'])}" if row["categories"] else ""
-    return (
-        _name(row, where=where),
-        f"{at_name(row['at'])}{only}",
-        "" if row["only_a"] is None else f"{row['only_a']:,} / {row['only_b']:,}",
-        f"{p_value(row['mcnemar_p'])} ({p_value(row['mcnemar_p_holm'])})",
-        "" if row["detectable"] is None else share(row["detectable"]),
-        "" if shift is None else f"{signed(shift['value'])} {interval(shift)}",
-        row["against"],
-    )
+    return f"{at_name(row['at'])}{only}"
 
 
-def _agrees(agrees: str, why: str) -> str:
-    return f"{agrees}: {why}" if why else agrees
-
-
-def _published(rows: list[Row]) -> list[Markup]:
-    if not rows:
-        return []
-    headers = (
-        "cell", "published", "ours", "95 % interval", "agrees", "n", "excluded", "published n", "measure", "source", "note",
-        "corpus",
-    )  # fmt: skip
-    said = [
-        (
-            row["cell"],
-            share(row["published"]),
-            share(row["ours"]["value"]),
-            interval(row["ours"]),
-            _agrees(row["agrees"], row["why"]),
-            row["ours"]["n"],
-            row["ours"]["excluded"],
-            f"{row['published_n']:,}",
-            at_name(row["at"]),
-            row["source"],
-            row["note"],
-            row["corpus"],
-        )
-        for row in rows
-    ]
-    return [table("Published numbers beside ours", headers, said, words=(0, 4, 8, 9, 10, 11))]
+_DIFFERENCE: Columns = {
+    "a \u2212 b": lambda row: f"{row['a']} \u2212 {row['b']}",
+    "difference, 95 % interval": lambda row: _with_interval(row["difference"]),
+    "p (Holm)": lambda row: f"{p_value(row['p'])} ({p_value(row['p_holm'])})",
+    "n": lambda row: f"{row['difference']['n']:,}",
+    "excluded a / b": lambda row: f"{row['difference']['excluded']:,} / {row['excluded_b']:,}",
+}
+_THEIRS: Columns = {
+    "published": lambda row: "" if row["published"] is None else signed(row["published"]),
+    "agrees": _agrees,
+    "source": "source",
+}
+_TESTS: Columns = {
+    "measure": _measure,
+    "only a / only b": lambda row: "" if row["only_a"] is None else f"{row['only_a']:,} / {row['only_b']:,}",
+    "McNemar p (Holm)": lambda row: f"{p_value(row['mcnemar_p'])} ({p_value(row['mcnemar_p_holm'])})",
+    "detectable": lambda row: "" if row["detectable"] is None else share(row["detectable"]),
+    "shift, 95 % interval": lambda row: "" if row["shift"] is None else _with_interval(row["shift"]),
+    "against": "against",
+}
+_PUBLISHED: Columns = {
+    "cell": "cell",
+    "published": lambda row: share(row["published"]),
+    "ours": lambda row: share(row["ours"]["value"]),
+    "95 % interval": lambda row: interval(row["ours"]),
+    "agrees": _agrees,
+    "n": lambda row: row["ours"]["n"],
+    "excluded": lambda row: row["ours"]["excluded"],
+    "published n": lambda row: f"{row['published_n']:,}",
+    "measure": lambda row: at_name(row["at"]),
+    "source": "source",
+    "note": "note",
+    "corpus": "corpus",
+}
+_PUBLISHED_WORDS = ("agrees", "measure", "source", "note", "corpus")
 
 
 def dials(document: Document) -> Markup | None:
@@ -177,10 +173,12 @@ def _dial(document: Document, place: int, dial: Dial) -> Markup:
     about = f"{at_name(dial['at'])}; {said}; {counted(dial['points'])}"
     marks = [(x, f"zero at {x:.3g}") for x in dial["crossings"]]
     axes = Axes("dial", f"{dial['a']} \u2212 {dial['b']}", around_zero=True, log_x=False, marks=marks)
-    rows = [
-        (point["corpus"], point["dial"], signed(point["value"]), interval(point), point["n"], point["excluded"])
-        for point in dial["points"]
-    ]
+    columns: Columns = {
+        "corpus": "corpus",
+        "dial": "dial",
+        "a \u2212 b": lambda point: signed(point["value"]),
+        **COUNTED,
+    }
     return figure(
         document["run"],
         dial["comparison"],
@@ -188,7 +186,7 @@ def _dial(document: Document, place: int, dial: Dial) -> Markup:
         line_chart(
             f"dial-{place}", dial["comparison"], about, [Line(f"{dial['a']} \u2212 {dial['b']}", points, 0)], axes
         ),
-        numbers(dial["comparison"], ("corpus", "dial", "a \u2212 b", "95 % interval", "n", "excluded"), rows),
+        numbers(dial["comparison"], columns, points),
     )
 
 
@@ -206,26 +204,21 @@ def agreement(document: Document) -> Markup:
 
 
 def _rows(caption: str, rows: list[Row]) -> Markup | None:
-    if not rows:
-        return None
-    headers = (
-        "statistic", "cell", "judge", "value", "95 % interval", "n", "excluded", "metric", "at", "labels", "corpus", "note",
-    )  # fmt: skip
-    said = [
-        (
-            row["statistic"],
-            row["cell_a"] or "all cells",
-            row["judge"],
-            share(row["value"]),
-            interval(row),
-            row["n"],
-            row["excluded_a"] + row["excluded_b"],
-            row["metric"],
-            cutoff_name(row["cutoff_kind"], row["cutoff"]),
-            row["label_set"],
-            row["corpus"],
-            plain_note(row["note"]),
-        )
-        for row in rows
-    ]
-    return table(caption, headers, said, words=(0, 1, 2, 7, 8, 9, 10, 11))
+    words = ("cell", "judge", "metric", "at", "labels", "corpus", "note")
+    return table(caption, _STATISTICS, rows, words=words) if rows else None
+
+
+_STATISTICS: Columns = {
+    "statistic": "statistic",
+    "cell": lambda row: row["cell_a"] or "all cells",
+    "judge": "judge",
+    "value": lambda row: share(row["value"]),
+    "95 % interval": interval,
+    "n": "n",
+    "excluded": lambda row: row["excluded_a"] + row["excluded_b"],
+    "metric": "metric",
+    "at": cutoff_name,
+    "labels": "label_set",
+    "corpus": "corpus",
+    "note": lambda row: plain_note(row["note"]),
+}

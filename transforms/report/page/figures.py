@@ -1,18 +1,21 @@
 """The figures of a page: against tokens, and by category."""
 
+from itertools import chain
+
 from markupsafe import Markup
 
 from memlake.transforms.report.data.document import Document, Row
 from memlake.transforms.report.page.charts_lines import Axes, Line, line_chart
 from memlake.transforms.report.page.charts_rows import Dot, dot_chart
 from memlake.transforms.report.page.html import (
+    COUNTED,
+    Columns,
     at_name,
     cell_name,
     counted,
     el,
     empty,
     figure,
-    interval,
     looks,
     metric_name,
     named_only,
@@ -49,39 +52,37 @@ def _curve(document: Document, place: int, curve: Row) -> Markup:
     corpus, metric = curve["corpus"], curve["metric"]
     judge = f", judge {curve['judge']}" if curve["judge"] else ""
     title = f"{metric_name(metric)}, {corpus}"
-    found = [(line, point) for line in curve["lines"] for point in line["points"]]
-    about = f"{metric}, labels {curve['label_set']}{judge}; {counted(point for _, point in found)}"
     shown = looks(document, corpus)
-    lines = [
-        Line(
-            line["cell"],
-            [
-                {
-                    **point,
-                    "x": point["tokens"],
-                    "title": f"{line['cell']}: {share(point['value'])} at {point['tokens']:,.0f} tokens",
-                }
-                for point in line["points"]
-            ],
-            shown[line["cell"]],
-            line["control"],
-        )
-        for line in curve["lines"]
-    ]
-    rows = [
-        (
-            line["cell"], f"{point['cutoff']:,}", f"{point['tokens']:,.0f}", share(point["value"], metric), interval(point),
-            point["n"], point["excluded"],
-        )
-        for line, point in found
-    ]  # fmt: skip
+    lines = [Line(line["cell"], _points(line), shown[line["cell"]], line["control"]) for line in curve["lines"]]
+    points = [point for line in lines for point in line.points]
+    about = f"{metric}, labels {curve['label_set']}{judge}; {counted(points)}"
+    columns: Columns = {
+        "cell": "cell",
+        "budget": lambda point: f"{point['cutoff']:,}",
+        "tokens shown": lambda point: f"{point['tokens']:,.0f}",
+        "mean": lambda point: share(point["value"], metric),
+        **COUNTED,
+    }
     return figure(
         document["run"],
         title,
         f"{about}. Upright bars are 95 % intervals.{named_only(document, corpus)}",
         line_chart(f"curve-{place}", title, about, lines, Axes("evidence tokens shown (mean)", metric)),
-        numbers(title, ("cell", "budget", "tokens shown", "mean", "95 % interval", "n", "excluded"), rows),
+        numbers(title, columns, points),
     )
+
+
+def _points(line: Row) -> list[Row]:
+    cell = line["cell"]
+    return [
+        {
+            **point,
+            "cell": cell,
+            "x": point["tokens"],
+            "title": f"{cell}: {share(point['value'])} at {point['tokens']:,.0f} tokens",
+        }
+        for point in line["points"]
+    ]
 
 
 def categories(document: Document) -> Markup:
@@ -100,37 +101,38 @@ def _categories(document: Document, place: int, of_corpus: Row) -> Markup:
     """The cells that have a place in the chart, and all of them in its table."""
     corpus, at = of_corpus["corpus"], of_corpus["at"]
     shown = looks(document, corpus)
-    found = [(cell, cell_name(cell, at), row) for cell in of_corpus["cells"] for row in cell["categories"]]
-    names = list(dict.fromkeys(row["category"] for _, _, row in found))
+    by_category: dict[str, list[Row]] = {}
+    for cell in of_corpus["cells"]:
+        of_cell = {"cell": cell["cell"], "control": cell["control"], "name": cell_name(cell, at)}
+        for row in cell["categories"]:
+            by_category.setdefault(row["category"], []).append(row | of_cell)
     dots: list[Dot] = []
-    for category in names:
-        here = [(cell, name, row) for cell, name, row in found if row["category"] == category]
-        said = counted(row for _, _, row in here)
-        if all(row["value"] is None for _, _, row in here):
+    for category, rows in by_category.items():
+        said = counted(rows)
+        if all(row["value"] is None for row in rows):
             dots.append(Dot(f"category {category}: no number ({said})"))
             continue
         dots.append(Dot(f"category {category} ({said})"))
-        dots += [
-            Dot(name, row, shown[cell["cell"]], cell["control"])
-            for cell, name, row in here
-            if shown[cell["cell"]] is not None
-        ]
-    rows = [
-        (row["category"], name, share(row["value"]), interval(row), row["n"], row["excluded"], row["clusters"])
-        for _, name, row in sorted(found, key=lambda each: names.index(each[2]["category"]))
-    ]
+        drawn = [row for row in rows if shown[row["cell"]] is not None]
+        dots += [Dot(row["name"], row, shown[row["cell"]], row["control"]) for row in drawn]
     title = f"{metric_name(at['metric'])} by category, {corpus}"
     about = f"{at_name(at)}. Bars are 95 % intervals."
     if None in shown.values():
         about += f" Of {len(shown)} cells the compared pair, the highest and lowest, and the bounds; the table has all."
-    headers = ("category", "cell", "mean", "95 % interval", "n", "excluded", "conversations")
+    columns: Columns = {
+        "category": "category",
+        "cell": "name",
+        "mean": lambda row: share(row["value"]),
+        **COUNTED,
+        "conversations": "clusters",
+    }
     made = figure(
         document["run"],
         title,
         about,
         dot_chart(f"category-{place}", title, at_name(at), dots, x=at["metric"], differences=False),
-        numbers(title, headers, rows, words=(0, 1)),
+        numbers(title, columns, chain.from_iterable(by_category.values()), words=("cell",)),
     )
     if len(dots) <= _LONG:
         return made
-    return el("details", el("summary", f"{title} ({len(names)} categories)"), made)
+    return el("details", el("summary", f"{title} ({len(by_category)} categories)"), made)

@@ -1,5 +1,6 @@
 """The sections on losses and on cost: where each wrong answer was lost, and what a cell's memory costs."""
 
+from functools import partial
 from typing import Any
 
 from markupsafe import Markup
@@ -9,6 +10,7 @@ from memlake.transforms.report.page.charts_lines import Axes, Line, line_chart
 from memlake.transforms.report.page.charts_rows import Bar, bar_chart
 from memlake.transforms.report.page.html import (
     LOSSES,
+    Columns,
     at_name,
     cell_name,
     counted,
@@ -62,36 +64,38 @@ def losses(document: Document) -> Markup:
 
 def _loss_figure(document: Document, place: int, rows: list[Row]) -> Markup:
     first = rows[0]
-    classes = {name: said for name, said in LOSSES.items() if any(row["counts"].get(name) for row in rows)}
+    classes = {name: said for name, said in LOSSES.items() if any(_count(name, row) for row in rows)}
     bars = [
         Bar(
             row["cell"],
-            [(name, row["counts"].get(name, 0) / row["judged"]) for name in classes] if row["judged"] else [],
+            [(name, _count(name, row) / row["judged"]) for name in classes] if row["judged"] else [],
             f"n {row['judged']:,}",
         )
         for row in rows
     ]
     title = f"Verdicts of judge {first['judge']}, {first['corpus']}"
     excluded = "; ".join(dict.fromkeys(f"{row['excluded']:,} without a verdict" for row in rows))
-    about = f"{cutoff_name(first['cutoff_kind'], first['cutoff'])}, labels {first['label_set']}; per cent; {excluded}"
-    listed = [
-        (
-            row["cell"],
-            *(row["counts"].get(name, 0) for name in classes),
-            row["judged"],
-            row["excluded"],
-            row["disputed"],
-        )
-        for row in rows
-    ]
+    about = f"{cutoff_name(first)}, labels {first['label_set']}; per cent; {excluded}"
+    columns: Columns = {
+        "cell": "cell",
+        **{said: partial(_count, name) for name, said in classes.items()},
+        "n": "judged",
+        "no verdict": "excluded",
+        "disputed": "disputed",
+    }
     return figure(
         document["run"],
         title,
         f"{about}.",
         bar_chart(f"loss-{place}", title, about, bars, classes),
-        numbers(title, ("cell", *classes.values(), "n", "no verdict", "disputed"), listed),
+        numbers(title, columns, rows),
         recounted=True,
     )
+
+
+def _count(name: str, row: Row) -> int:
+    """How many verdicts of a bar are of a class."""
+    return int(row["counts"].get(name, 0))
 
 
 def _split(document: Document, place: int, corpus: str) -> Markup:
@@ -105,18 +109,22 @@ def _split(document: Document, place: int, corpus: str) -> Markup:
     if (lead["cutoff_kind"], lead["cutoff"]) in [(row["at"]["cutoff_kind"], row["at"]["cutoff"]) for row in here]:
         at = {**at, "cutoff_kind": lead["cutoff_kind"], "cutoff": lead["cutoff"]}
     about = f"No reader's part. {at_name(at)}; {counted(here)}"
-    named = [(row, cell_name({**row["at"], "cell": row["cell"]}, at)) for row in here]
-    bars = [Bar(name, [(css, row[key]) for key, (css, _) in _SPLIT.items()], f"n {row['n']:,}") for row, name in named]
-    listed = [(name, *(share(row[key]) for key in _SPLIT), row["n"], row["excluded"]) for row, name in named]
+    named = [{**row, "name": cell_name({**row["at"], "cell": row["cell"]}, at)} for row in here]
+    bars = [Bar(row["name"], [(css, row[key]) for key, (css, _) in _SPLIT.items()], f"n {row['n']:,}") for row in named]
+    shares: Columns = {said: partial(_share, key) for key, (_, said) in _SPLIT.items()}
     return figure(
         document["run"],
         title,
         f"{about}. Per cent.",
         bar_chart(f"split-{place}", title, about, bars, dict(_SPLIT.values())),
         left_out,
-        numbers(title, ("cell", *(said for _, said in _SPLIT.values()), "n", "excluded"), listed),
+        numbers(title, {"cell": "name", **shares, "n": "n", "excluded": "excluded"}, named),
         recounted=True,
     )
+
+
+def _share(key: str, row: Row) -> str:
+    return share(row[key])
 
 
 _PRICES = (
@@ -153,7 +161,9 @@ def costs(document: Document) -> Markup:
         ),
         paragraph(_PRICES, includes(document["run"], recounted=False), css="say"),
         *(_summary(document, corpus) for corpus in document["run"]["corpora"]),
-        _cost_table(found["rows"]) if found["rows"] else empty("This run's statistics hold no costs."),
+        numbers("Every cost on record", _COSTS, found["rows"], words=_COST_WORDS)
+        if found["rows"]
+        else empty("This run's statistics hold no costs."),
     )
 
 
@@ -183,40 +193,38 @@ def _summary(document: Document, corpus: str) -> Markup | None:
         return None
     at = {**document["headline"]["at"], "judge": cells[0]["judge"]}
     known = [name for name in _SUMMARY if any(cell["costs"][name]["value"] is not None for cell in cells)]
-    headers = ("cell", at["metric"], "n", "excluded", "evidence tokens", *(_SUMMARY[name] for name in known))
-    rows = [
-        (
-            cell_name(cell, at),
-            f"{share(cell['mean']['value'], at['metric'])} {interval(cell['mean'])}",
-            f"{cell['mean']['n']:,}",
-            f"{cell['mean']['excluded']:,}",
-            "none" if cell["evidence_tokens"] is None else f"{cell['evidence_tokens']:,.0f}",
-            *(f"{_amount(cell['costs'][name]['value'])}{_ends(cell['costs'][name], ' ')}" for name in known),
-        )
-        for cell in cells
-    ]
-    return table(f"Cost by cell, {corpus}; {at_name(at)}", headers, rows)
+    columns: Columns = {
+        "cell": lambda cell: cell_name(cell, at),
+        at["metric"]: lambda cell: f"{share(cell['mean']['value'], at['metric'])} {interval(cell['mean'])}",
+        "n": lambda cell: f"{cell['mean']['n']:,}",
+        "excluded": lambda cell: f"{cell['mean']['excluded']:,}",
+        "evidence tokens": lambda cell: (
+            "none" if cell["evidence_tokens"] is None else f"{cell['evidence_tokens']:,.0f}"
+        ),
+        **{_SUMMARY[name]: partial(_cost, name) for name in known},
+    }
+    return table(f"Cost by cell, {corpus}; {at_name(at)}", columns, cells)
 
 
-def _cost_table(rows: list[Row]) -> Markup:
-    said = [
-        (
-            row["cell"],
-            row["statistic"],
-            _amount(row["value"]),
-            _ends(row) or "no interval",
-            row["n"],
-            row["excluded"],
-            row["corpus"],
-            "" if row["cutoff_kind"] == "none" else cutoff_name(row["cutoff_kind"], row["cutoff"]),
-            row["label_set"],
-            row["judge"],
-            plain_note(row["note"]),
-        )
-        for row in rows
-    ]
-    headers = ("cell", "cost", "value", "95 % interval", "n", "excluded", "corpus", "at", "labels", "judge", "note")
-    return numbers("Every cost on record", headers, said, words=(0, 1, 6, 7, 8, 9, 10))
+def _cost(name: str, cell: Row) -> str:
+    cost = cell["costs"][name]
+    return f"{_amount(cost['value'])}{_ends(cost, ' ')}"
+
+
+_COSTS: Columns = {
+    "cell": "cell",
+    "cost": "statistic",
+    "value": lambda row: _amount(row["value"]),
+    "95 % interval": lambda row: _ends(row) or "no interval",
+    "n": "n",
+    "excluded": "excluded",
+    "corpus": "corpus",
+    "at": lambda row: "" if row["cutoff_kind"] == "none" else cutoff_name(row),
+    "labels": "label_set",
+    "judge": "judge",
+    "note": lambda row: plain_note(row["note"]),
+}
+_COST_WORDS = ("cost", "corpus", "at", "labels", "judge", "note")
 
 
 def _ends(row: Row, before: str = "") -> str:

@@ -14,6 +14,8 @@ from memlake.transforms.report.page.comparisons import agreement, controls, dial
 from memlake.transforms.report.page.figures import categories, curves
 from memlake.transforms.report.page.html import (
     CONTROLS,
+    COUNTED,
+    Columns,
     at_name,
     cell_name,
     counted,
@@ -75,23 +77,16 @@ def run_card(run: RunCard) -> Markup:
         paid = "price unknown" if price is None else f"{price:,.4f} US dollars"
         rows.append(("models", f"{run['models'].get('calls', 0):,} calls, {paid}"))
     listed = el("dl", *(join(el("dt", name), el("dd", value)) for name, value in rows), class_="card")
-    cells = table(
-        "Cells",
-        ("cell", "corpus", "representations", "plan", "reader", "bound", "shown at"),
-        [
-            (
-                cell["cell"],
-                cell["corpus"],
-                ", ".join(cell["representations"]),
-                cell["plan"],
-                cell["reader"] or "none",
-                CONTROLS.get(cell["control"], ""),
-                cutoff_name(cell["cutoff_kind"], cell["cutoff"]),
-            )
-            for cell in run["cells"]
-        ],
-        words=range(7),
-    )
+    columns: Columns = {
+        "cell": "cell",
+        "corpus": "corpus",
+        "representations": lambda cell: ", ".join(cell["representations"]),
+        "plan": "plan",
+        "reader": lambda cell: cell["reader"] or "none",
+        "bound": lambda cell: CONTROLS.get(cell["control"], ""),
+        "shown at": cutoff_name,
+    }
+    cells = table("Cells", columns, run["cells"], words=columns)
     return el("details", el("summary", "What was run"), listed, cells, id="run")
 
 
@@ -195,23 +190,18 @@ def _means(document: Document, corpus: str, headline_at: At) -> Markup:
     about = f"{at_name(at)}; {counted(row for row in rows if row['value'] is not None)}"
     named = f"Bars are 95 % intervals.{named_only(document, corpus)}"
     title = f"{metric_name(at['metric'])}, {corpus}"
-    listed = [
-        (
-            cell_name(row, at),
-            share(row["value"], at["metric"]),
-            interval(row),
-            row["n"],
-            row["excluded"],
-            plain_note(row["note"]),
-        )
-        for row in rows
-    ]
+    columns: Columns = {
+        "cell": lambda row: cell_name(row, at),
+        "mean": lambda row: share(row["value"], at["metric"]),
+        **COUNTED,
+        "note": lambda row: plain_note(row["note"]),
+    }
     return figure(
         document["run"],
         title,
         f"{about}. {named}",
         dot_chart(f"headline-{corpus}", title, about, dots, x=at["metric"], differences=False),
-        numbers(title, ("cell", "mean", "95 % interval", "n", "excluded", "note"), listed, words=(0, 5)),
+        numbers(title, columns, rows, words=("note",)),
     )
 
 
