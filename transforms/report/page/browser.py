@@ -19,17 +19,15 @@ def browser(document: Document) -> Markup:
     return html.section(
         "browser",
         "Question by question",
-        html.paragraph(
+        html.remark(
             f"{some}{gone}. For each: the gold turns, what every representation stored of them with the lost words struck "
             f"through, its rank, the context, the answer and the verdict. 'Right' is {html.at_name(found['at'])} above 0.5. A word is "
             "lost when none of the units that touch the turn has it.",
-            css="say",
         ),
         html.el("noscript", html.empty("The browser needs the script in this file; it loads nothing from anywhere.")),
         _form(document),
-        html.paragraph(
+        html.remark(
             f"Beside a question stands a sign for each cell, in the order {order}: 1 right, 0 wrong, - not scored.",
-            css="say",
         ),
         html.el("ol", id="b-list", aria_label="Questions found"),
         html.el("article", id="b-question", tabindex="-1", aria_label="The question"),

@@ -18,13 +18,12 @@ def controls(document: Document) -> Markup:
     return html.section(
         "controls",
         "Comparisons and controls",
-        html.paragraph(
+        html.remark(
             "Each row is one pair of cells, paired by question: a \u2212 b. Holm's correction is over the study's declared "
             "comparisons. 'within' says that the published number lies in our interval; it is no test that the two are equal. A "
             "published number of another corpus, reader, judge or number of questions is another number, and is marked as not "
             "comparable.",
             html.includes(document["run"], recounted=False),
-            css="say",
         ),
         *(_comparisons(rows) if rows else [html.empty("This study declares no comparison.")]),
         html.table("Published numbers beside ours", _PUBLISHED, document["published"], words=_PUBLISHED_WORDS)
@@ -134,10 +133,9 @@ def dials(document: Document) -> Markup | None:
     return html.section(
         "dials",
         "Where one overtakes the other",
-        html.paragraph(
+        html.remark(
             "Above zero the first cell is better, below it the second. The crossing is read off the straight line between two "
             "neighbouring points and has no interval of its own.",
-            css="say",
         ),
         *(_dial(document, place, dial) for place, dial in enumerate(document["dials"])),
     )

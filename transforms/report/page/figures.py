@@ -22,10 +22,9 @@ def curves(document: Document) -> Markup:
     return html.section(
         "curves",
         "Against evidence tokens",
-        html.paragraph(
+        html.remark(
             "x is the mean number of tokens that a context really holds, not the budget that it was allowed. Dotted lines are "
             "bounds: chance shows what a context of that size gives without any search. Survival is not accuracy.",
-            css="say",
         ),
         *(first or [html.empty("No cell has a context that ends at a token budget, so there is nothing to draw.")]),
         html.el("details", html.el("summary", f"{len(rest)} further figures"), *rest) if rest else None,
@@ -76,7 +75,7 @@ def categories(document: Document) -> Markup:
     return html.section(
         "categories",
         "By category",
-        html.paragraph(said, css="say"),
+        html.remark(said),
         *(made or [html.empty("No corpus has more than one category at the headline's measure.")]),
     )
 

@@ -26,7 +26,7 @@ CONTROLS = {
     "full": "everything, latest first out",
     "nothing": "question alone",
 }
-# Cells up to which each has its own colour and label: more of them cannot be told apart.
+# Cells up to which each has its own colour and label: more of them cannot be distinguished.
 MOST = 12
 _HIGHEST = 3
 _NONE = "none"
@@ -227,9 +227,9 @@ def notes(said: Sequence[str]) -> Markup | None:
     return el("ul", *(el("li", note) for note in listed), class_="notes") if listed else None
 
 
-def paragraph(*children: object, css: str | None = None) -> Markup:
-    """A paragraph."""
-    return el("p", *children, class_=css)
+def remark(*children: object) -> Markup:
+    """A paragraph that says how to read what it stands beside."""
+    return el("p", *children, class_="say")
 
 
 def empty(said: str) -> Markup:

@@ -29,11 +29,10 @@ def losses(document: Document) -> Markup:
     return html.section(
         "losses",
         "Where answers are lost",
-        html.paragraph(
+        html.remark(
             "A wrong answer is lost at the first place at which a word of the gold answer is missing: in the source, in the "
             "store, among the candidates, in the context; else the reader had every word. Words decide it, not evidence: a turn may be shown and a word of the "
             "gold answer stand nowhere in it. Shares are of all verdicts, the correct ones among them.",
-            css="say",
         ),
         *(bars or [html.empty("No reader answered in this run, so there are no wrong answers to explain.")]),
         *(_split(document, place, corpus) for place, corpus in enumerate(corpora)),
@@ -131,13 +130,14 @@ def costs(document: Document) -> Markup:
         "Cost",
         *(_chart(document, place, corpus) for place, corpus in enumerate(corpora) if corpus in dollars),
         *(
-            html.paragraph(
-                f"{corpus}: no dollars are on record, so what reading costs is evidence tokens, as in the figures above."
+            html.el(
+                "p",
+                f"{corpus}: no dollars are on record, so what reading costs is evidence tokens, as in the figures above.",
             )
             for corpus in corpora
             if corpus not in dollars
         ),
-        html.paragraph(_PRICES, html.includes(document["run"], recounted=False), css="say"),
+        html.remark(_PRICES, html.includes(document["run"], recounted=False)),
         *(_summary(document, corpus) for corpus in document["run"]["corpora"]),
         html.numbers("Every cost on record", _COSTS, found["rows"], words=_COST_WORDS)
         if found["rows"]

@@ -68,7 +68,7 @@ def run_card(run: RunCard) -> Markup:
 def _extractive(run: RunCard) -> Markup | None:
     """What the readers that ask no model are; none where every reader asks one."""
     names = [spec["reader"] for spec in run["readers"] if spec["kind"] == "extractive"]
-    return html.paragraph(f"Reader {', '.join(names)}{_EXTRACTIVE}", css="say") if names else None
+    return html.remark(f"Reader {', '.join(names)}{_EXTRACTIVE}") if names else None
 
 
 def headline(document: Document) -> Markup:
@@ -83,7 +83,7 @@ def headline(document: Document) -> Markup:
         if lead
         else html.empty("This study declares no comparison: below are the means of its cells."),
         *(_means(document, corpus, at) for corpus in dict.fromkeys(row["corpus"] for row in found["means"])),
-        html.paragraph(METRICS[at["metric"]].about, css="say"),
+        html.remark(METRICS[at["metric"]].about),
         _extractive(run),
         html.notes(document["notes"]),
     )
@@ -127,13 +127,12 @@ def _lead(compared: Compared, run: RunCard) -> Markup:
             html.el("span", f" 95 % {html.interval(number)}", class_="interval"),
             class_="big",
         ),
-        html.paragraph(verdict(compared), css="verdict"),
-        html.paragraph(
+        html.el("p", verdict(compared), class_="verdict"),
+        html.remark(
             f"{html.metric_name(compared['at']['metric'])} ({html.at_name(compared['at'])}{only}); n {number['n']:,} in both; {excluded}."
             f"{html.includes(run, recounted=False)}",
-            css="say",
         ),
-        html.paragraph(html.plain_note(number["note"]), css="say") if number["note"] else None,
+        html.remark(html.plain_note(number["note"])) if number["note"] else None,
         html.el("details", html.el("summary", "Tests"), html.notes(tests)) if tests else None,
         class_="lead",
     )
