@@ -214,7 +214,7 @@ def evaluate(
 
     Raises:
         NotFoundError: the run has no cells in this connection.
-        UsageError: what a loss is told by is missing.
+        UsageError: what a loss is decided by is missing.
     """
     languages = _languages(connection, run_id)
     texts, signatures = answer_scores(connection, run_id, languages)

@@ -75,7 +75,6 @@ def agreement_rows(
         weights = cluster_weights(verdicts.clusters, seed)
         for (cell, kind, cutoff, label_set), mask in verdicts.groups:
             common: dict[str, object] = {
-                "run_id": run_id,
                 "corpus": corpus,
                 "metric": "judge_accuracy",
                 "cell_a": cell,
@@ -238,7 +237,7 @@ def repeat_rows(
     """
     rows = judgements.filter((pc.field("run_id") == run_id) & (pc.field("corpus") == scores.corpus))
     judged = _judged(rows)
-    common: dict[str, object] = {"run_id": run_id, "corpus": scores.corpus}
+    common: dict[str, object] = {"corpus": scores.corpus}
     for place in sorted(scores.repeated):
         grid = Grid(common | scores.series[place].columns, scores.cluster_of, _scored(scores, place))
         yield from spread_row(grid, "reader")
