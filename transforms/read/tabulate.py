@@ -33,7 +33,6 @@ def tabulate(
     """Rows of conversations, turns, questions, evidence and parts (turns and questions), in those tables' schemas.
 
     Args:
-        corpus: the corpus they belong to.
         conversations: whole conversations, each with at least one turn; ids are distinct.
         revisions: of the readers by format (formats.REVISIONS), or the one of all; a part's hash depends on it.
     """

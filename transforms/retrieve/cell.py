@@ -73,7 +73,6 @@ def run_cell(
     unit without a vector counts as the lowest cosine, -1, and its `dense` is null.
 
     Args:
-        cell: plan, tokeniser, cutoffs, depth.
         store: the units of the conversation in the cell's representations, opened with what the plan reads beside them.
         questions: rows of the questions schema, distinct by question_id, of the store's conversation.
         question_vectors: outputs of the questions, aligned with them; or vectors alone, shape (questions, dimension),

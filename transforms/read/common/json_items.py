@@ -32,6 +32,15 @@ def read_items(uri: str) -> Iterator[Item | DeadLetter]:
         yield unreadable(uri, error)
 
 
+def items_of(uri: str, letters: list[DeadLetter]) -> Iterator[Item]:
+    """Yield the items alone, and add the dead letters to those that are given."""
+    for item in read_items(uri):
+        if isinstance(item, DeadLetter):
+            letters.append(item)
+        else:
+            yield item
+
+
 def each_item(
     read_item: Callable[[object, int | None, str], Iterator[Conversation | DeadLetter]],
 ) -> Callable[[Source, ReadOptions], Iterator[Conversation | DeadLetter]]:

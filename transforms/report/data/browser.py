@@ -59,15 +59,11 @@ def browser(
         kept=len(kept),
         forgotten=asked.num_rows - allowed.num_rows,
         at=at_of(study.headline),
-        cells=[{name: _plain(getattr(first[cell], name)) for name in _OF_CELLS} for cell in names],
+        cells=[first[cell].row(*_OF_CELLS) for cell in names],
         representations=list(index.representations),
         metrics=index.metrics,
         conversations=index.conversations(made, kept),
     )
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _most_telling(made: Sequence[Row], most: int | None) -> list[int]:

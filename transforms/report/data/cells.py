@@ -90,6 +90,11 @@ class CellCard:
     cutoff: int
     judge: str
 
+    def row(self, *names: str) -> Row:
+        """Some of its fields, as a document holds them."""
+        values = {name: getattr(self, name) for name in names}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
 
 def card_of(study: Study, row: Row) -> CellCard:
     """A row of `cells` as a card."""

@@ -12,6 +12,7 @@ from memlake.transforms.report.page import html
 def browser(document: Document) -> Markup:
     """Search, filters, a list and the place of one question."""
     found = document["browser"]
+    at = html.at_name(found["at"])
     kept = f"{found['kept']:,} of {found['questions']:,} questions are kept here, those on which cells differ first"
     some = kept if found["kept"] < found["questions"] else f"All {found['questions']:,} questions"
     gone = f"; {found['forgotten']:,} left out, since their conversations were forgotten" if found["forgotten"] else ""
@@ -21,7 +22,7 @@ def browser(document: Document) -> Markup:
         "Question by question",
         html.remark(
             f"{some}{gone}. For each: the gold turns, what every representation stored of them with the lost words struck "
-            f"through, its rank, the context, the answer and the verdict. 'Right' is {html.at_name(found['at'])} above 0.5. A word is "
+            f"through, its rank, the context, the answer and the verdict. 'Right' is {at} above 0.5. A word is "
             "lost when none of the units that touch the turn has it.",
         ),
         html.el("noscript", html.empty("The browser needs the script in this file; it loads nothing from anywhere.")),

@@ -54,9 +54,8 @@ def _comparisons(rows: list[Compared]) -> list[Markup]:
             rows,
             words=("a \u2212 b", "agrees", "source"),
         ),
-        html.el(
-            "details",
-            html.el("summary", "Their other tests"),
+        html.folded(
+            "Their other tests",
             html.table("Other tests", {"comparison": name, **_TESTS}, rows, words=("measure", "against")),
         ),
         html.notes(

@@ -27,7 +27,7 @@ def curves(document: Document) -> Markup:
             "bounds: chance shows what a context of that size gives without any search. Survival is not accuracy.",
         ),
         *(first or [html.empty("No cell has a context that ends at a token budget, so there is nothing to draw.")]),
-        html.el("details", html.el("summary", f"{len(rest)} further figures"), *rest) if rest else None,
+        html.folded(f"{len(rest)} further figures", *rest) if rest else None,
     )
 
 
@@ -118,4 +118,4 @@ def _categories(document: Document, place: int, of_corpus: Row) -> Markup:
     )
     if len(dots) <= _LONG:
         return made
-    return html.el("details", html.el("summary", f"{title} ({len(by_category)} categories)"), made)
+    return html.folded(f"{title} ({len(by_category)} categories)", made)

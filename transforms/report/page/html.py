@@ -212,7 +212,12 @@ def table(caption: str, columns: Columns, rows: Iterable[Any], *, words: Collect
 
 def numbers(caption: str, columns: Columns, rows: Iterable[Any], *, words: Collection[str] = ()) -> Markup:
     """The table of a chart's numbers, folded up."""
-    return el("details", el("summary", "The numbers"), table(caption, columns, rows, words=words), class_="numbers")
+    return folded("The numbers", table(caption, columns, rows, words=words), class_="numbers")
+
+
+def folded(summary: str, *children: object, **attributes: object) -> Markup:
+    """What is shown when its summary is clicked."""
+    return el("details", el("summary", summary), *children, **attributes)
 
 
 def figure(run: Mapping[str, Any], title: str, about: str, *children: object, recounted: bool = False) -> Markup:

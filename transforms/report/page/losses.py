@@ -132,7 +132,8 @@ def costs(document: Document) -> Markup:
         *(
             html.el(
                 "p",
-                f"{corpus}: no dollars are on record, so what reading costs is evidence tokens, as in the figures above.",
+                f"{corpus}: no dollars are on record, so what reading costs is evidence tokens, "
+                "as in the figures above.",
             )
             for corpus in corpora
             if corpus not in dollars

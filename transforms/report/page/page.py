@@ -62,7 +62,7 @@ def run_card(run: RunCard) -> Markup:
         "shown at": html.cutoff_name,
     }
     cells = html.table("Cells", columns, run["cells"], words=columns)
-    return html.el("details", html.el("summary", "What was run"), listed, cells, id="run")
+    return html.folded("What was run", listed, cells, id="run")
 
 
 def _extractive(run: RunCard) -> Markup | None:
@@ -90,18 +90,16 @@ def headline(document: Document) -> Markup:
 
 
 def _lead(compared: Compared, run: RunCard) -> Markup:
-    number = compared["difference"]
+    number, at = compared["difference"], compared["at"]
     excluded = f"{number['excluded']:,} not scored in {compared['a']}, {compared['excluded_b']:,} in {compared['b']}"
     only = f"; categories {', '.join(compared['categories'])}" if compared["categories"] else ""
     tests = []
-    if compared["p"] is not None:
-        tests.append(
-            f"sign-flip test by conversation p {html.p_value(compared['p'])} (Holm {html.p_value(compared['p_holm'])})"
-        )
-    if compared["mcnemar_p"] is not None:
-        tests.append(
-            f"McNemar by question p {html.p_value(compared['mcnemar_p'])} (Holm {html.p_value(compared['mcnemar_p_holm'])})"
-        )
+    for test, p, holm in (
+        ("sign-flip test by conversation", compared["p"], compared["p_holm"]),
+        ("McNemar by question", compared["mcnemar_p"], compared["mcnemar_p_holm"]),
+    ):
+        if p is not None:
+            tests.append(f"{test} p {html.p_value(p)} (Holm {html.p_value(holm)})")
     if compared["only_a"] is not None:
         tests.append(
             f"only {compared['a']} right {compared['only_a']:,}, only {compared['b']} right {compared['only_b']:,}"
@@ -110,10 +108,8 @@ def _lead(compared: Compared, run: RunCard) -> Markup:
         tests.append(f"a true difference of {html.share(compared['detectable'])} would be found 4 times in 5")
     # Means stand beside the difference only where it is theirs: of the same questions.
     same = compared["mean_a"]["n"] == compared["mean_b"]["n"] == number["n"] > 0
-    a, b = (
-        f" {html.share(compared[side]['value'], compared['at']['metric'])}" if same else ""
-        for side in ("mean_a", "mean_b")
-    )
+    means = (compared["mean_a"], compared["mean_b"])
+    a, b = (f" {html.share(mean['value'], at['metric'])}" if same else "" for mean in means)
     return html.el(
         "div",
         html.el("p", f"{compared['name']}, {compared['corpus']}", class_="kicker"),
@@ -129,11 +125,11 @@ def _lead(compared: Compared, run: RunCard) -> Markup:
         ),
         html.el("p", verdict(compared), class_="verdict"),
         html.remark(
-            f"{html.metric_name(compared['at']['metric'])} ({html.at_name(compared['at'])}{only}); n {number['n']:,} in both; {excluded}."
-            f"{html.includes(run, recounted=False)}",
+            f"{html.metric_name(at['metric'])} ({html.at_name(at)}{only}); n {number['n']:,} in both; {excluded}.",
+            html.includes(run, recounted=False),
         ),
         html.remark(html.plain_note(number["note"])) if number["note"] else None,
-        html.el("details", html.el("summary", "Tests"), html.notes(tests)) if tests else None,
+        html.folded("Tests", html.notes(tests)) if tests else None,
         class_="lead",
     )
 
@@ -147,11 +143,8 @@ def verdict(compared: Compared) -> str:
     if low is None or high is None:
         return "There is no interval, so this difference may be chance."
     if low <= 0 <= high:
-        missed = (
-            f"; a true one below {html.share(compared['detectable'])} would often be missed"
-            if compared["detectable"]
-            else ""
-        )
+        least = compared["detectable"]
+        missed = f"; a true one below {html.share(least)} would often be missed" if least else ""
         return f"No difference is shown: the interval holds zero{missed}."
     said = f"{compared['a']} scores {'higher' if value > 0 else 'lower'} than {compared['b']}"
     if holm is None:

@@ -169,7 +169,6 @@ def open_store(
         units: rows of the units schema; may be none.
         vectors: outputs of the units, aligned with them; or vectors alone, shape (units, dimension), rows of NaN where a
             unit has none.
-        language: how content tokens are stemmed.
         beside: rows of the conversation in other tables, by the table's name, for plans that read them; those of other
             units do no harm.
 

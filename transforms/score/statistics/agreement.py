@@ -34,6 +34,7 @@ from memlake.transforms.study.study import Study
 
 _ANSWER = ["cell", "cutoff_kind", "cutoff", "label_set", "question_id", "repeat", "conversation_id"]
 _GROUP = ["cell", "cutoff_kind", "cutoff", "label_set"]
+_VERDICT = "judge_accuracy"
 _NO_KAPPA = "no_variance: a judge gives every answer the same verdict, so chance agreement is all there is"
 _SAME = "no_variance: every resample has the same kappa"
 
@@ -74,15 +75,8 @@ def agreement_rows(
         verdicts = _verdicts(rows.filter(pc.field("corpus") == corpus))
         weights = cluster_weights(verdicts.clusters, seed)
         for (cell, kind, cutoff, label_set), mask in verdicts.groups:
-            common: dict[str, object] = {
-                "corpus": corpus,
-                "metric": "judge_accuracy",
-                "cell_a": cell,
-                "cutoff_kind": kind,
-                "cutoff": cutoff,
-                "label_set": label_set,
-                "slice": "all",
-            }
+            series = Series(cell, _VERDICT, kind, cutoff, label_set, judge="")
+            common = {"corpus": corpus, "slice": "all", **series.columns}
             alike = [place for place, name in enumerate(verdicts.judges) if name not in unlike]
             for pair in combinations(alike, 2):
                 yield from _kappa_row(verdicts, pair, mask, weights, seed=seed, common=common)
@@ -216,9 +210,6 @@ def _is_unanimous(verdicts: Verdicts, judge: int, mask: Bools) -> bool:
 def _by_cluster(verdicts: Verdicts, numbers: Floats | Bools) -> Floats:
     summed = np.bincount(verdicts.cluster_of, weights=numbers.astype(np.float64), minlength=verdicts.clusters)
     return summed.astype(np.float64)
-
-
-_VERDICT = "judge_accuracy"
 
 
 class _Judged(NamedTuple):

@@ -184,7 +184,7 @@ def _shift_rows(
 def _paired(
     scores: CorpusScores, measure: Measure, values: Floats, asked: Bools, weights: resampling.Weights, *, seed: int
 ) -> Iterator[tuple[Bools, dict[str, object]]]:
-    """The fields of a row by slice: mean, interval, p and detectable difference of paired values, NaN where a question is not paired."""
+    """Mean, interval, p and detectable difference by slice, of values that are NaN where a question is not paired."""
     slices = scores.slices(measure.label_set)
     paired = np.isfinite(values)
     sums = scores.by_cluster(np.where(paired, values, 0.0)[None, :], slices)[0]
@@ -213,7 +213,7 @@ def _paired(
 
 
 def _mcnemar_rows(name: str, pair: Pair) -> Iterator[dict[str, object]]:
-    """McNemar's test of a yes-or-no metric; the row's value is the share of the discordant questions that only cell_a has right."""
+    """McNemar's test of a yes-or-no metric; its value is the share of discordant ones that only cell_a has right."""
     if not pair.is_yes_or_no or not pair.whole:
         return
     both = np.isfinite(pair.differences)

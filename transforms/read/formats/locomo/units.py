@@ -8,7 +8,7 @@ from memlake.transforms.read.common.draft import Draft
 from memlake.transforms.read.formats.locomo.questions import gold_of
 from memlake.transforms.text.clean import text_fault
 
-# A unit as the source gives it, without its session and turns; the session's key; and the turns that it cites, None for all.
+# A unit without its session and turns yet, the key of that session, and the turns that it cites: None for all of them.
 _Given = tuple[SuppliedUnit, str, object]
 
 

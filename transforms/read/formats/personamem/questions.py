@@ -175,14 +175,11 @@ def _evidence(snippet: Any, conversation: Conversation) -> Evidence:
     """The turns of the user that a snippet repeats, each by its first place in the chat."""
     turns = list(zip(conversation.text, conversation.turn_id, strict=True))
     turn_of = dict(reversed(turns))
-    messages = enumerate(snippet if isinstance(snippet, list) else [])
     said = [
         (place, item.get("content"))
-        for place, item in messages
+        for place, item in enumerate(snippet if isinstance(snippet, list) else [])
         if isinstance(item, dict) and item.get("role") == "user"
     ]
     # No turn has an empty id, so what stands nowhere in the chat is dangling.
-    named = [
-        (f"snippet-{place}", turn_of.get(text, "") if isinstance(text, str) else "", "valid") for place, text in said
-    ]
+    named = [(f"snippet-{at}", turn_of.get(text, "") if isinstance(text, str) else "", "valid") for at, text in said]
     return evidence_of(named, conversation.turn_id)
