@@ -16,7 +16,7 @@ from memlake.transforms.lake.storage.place import open_parquet, read_parquet, si
 from memlake.transforms.read.catalogue import REVISIONS, OnRead, ignore, read_sources
 from memlake.transforms.read.formats.memlake_jsonl import units as memlake_units
 from memlake.transforms.read.gather import PARTIAL, gather
-from memlake.transforms.read.stored_turns import stored_batch
+from memlake.transforms.read.stored_turns import stored_batch, turn_counts
 from memlake.transforms.read.tabulate import tabulate
 
 # Enough text that Arrow's overhead vanishes, little enough that memory does not depend on the shard.
@@ -74,7 +74,8 @@ def _batches(shard: Shard, name: str, base_parts: BaseParts, options: ReadOption
             for rows in _whole_conversations(root / file, table):
                 stored = base_parts.parts(pc.unique(rows["conversation_id"]))
                 parts = _stored_parts(rows, table, stored)
-                yield Batch(name, tables={table.name: rows}, parts=parts, held=stored, seen=_count_stored(rows, table))
+                counts = turn_counts(rows) if table is TURNS else {"units": rows.num_rows}
+                yield Batch(name, tables={table.name: rows}, parts=parts, held=stored, seen=counts)
             done += size_of(root / file) or 0
             on_read(done)
 
@@ -184,14 +185,6 @@ def _count(tables: dict[str, pa.Table]) -> dict[str, int]:
     for status in ("malformed", "dangling"):
         counts[f"evidence_{status}"] = pc.sum(pc.equal(evidence["status"], status)).as_py() or 0
     return counts
-
-
-def _count_stored(rows: pa.Table, table: Table) -> dict[str, int]:
-    conversations = pc.count_distinct(rows["conversation_id"]).as_py()
-    if table is not TURNS:
-        return {"units": rows.num_rows}
-    sessions = rows.select(["conversation_id", "session_id"]).group_by(["conversation_id", "session_id"]).aggregate([])
-    return {"conversations": conversations, "sessions": sessions.num_rows, "turns": rows.num_rows}
 
 
 def _whole_conversations(file: Path, table: Table) -> Iterator[pa.Table]:

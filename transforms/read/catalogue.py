@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Source
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.base.sources import SHARD_BYTES, Shard, open_uri, plan_shards, source_bytes
-from memlake.transforms.read.common.reader import Reader, lines_of, whole_of
+from memlake.transforms.base.sources import SHARD_BYTES, Shard, plan_shards, source_bytes
+from memlake.transforms.read.common.reader import Reader, head_of, lines_of, unreadable, whole_of
 from memlake.transforms.read.formats import longmemeval, memsim, openai_chat
 from memlake.transforms.read.formats.beam_chats import chats as beam_chats
 from memlake.transforms.read.formats.locomo import conversations as locomo
@@ -62,7 +62,6 @@ _READERS: tuple[Reader, ...] = (
 )
 FORMATS: dict[str, Reader] = {reader.name: reader for reader in _READERS}
 REVISIONS: dict[str, int] = {reader.name: reader.revision for reader in _READERS}
-HEAD_BYTES = 64 * 1024
 
 
 def detect(head: bytes, uri: str = "") -> Reader | DeadLetter:
@@ -96,10 +95,9 @@ def reader_of(uri: str, format_name: str = "auto") -> Reader | DeadLetter:
     """
     check_format(format_name)
     try:
-        with open_uri(uri) as file:
-            head = file.read(HEAD_BYTES)
+        head = head_of(uri)
     except OSError as error:
-        return DeadLetter("unreadable", f"cannot be read: {error.strerror or error}", uri, None, "file")
+        return unreadable(uri, error)
     if format_name == "auto":
         return detect(head, uri)
     says = other_kind(head)
@@ -164,7 +162,7 @@ OnRead = Callable[[int], None]
 
 
 def ignore(position: int) -> None:
-    """Tell nobody."""
+    """A callback for callers that follow no progress."""
 
 
 def read_sources(shard: Shard, options: ReadOptions, on_read: OnRead = ignore) -> Iterator[Conversation | DeadLetter]:

@@ -4,7 +4,7 @@ Two jobs: the first writes turns into staged files, a bucket of conversations ea
 
 A conversation may be exported again, whole or grown: of two sources whose turns are equal, or where one's are the first
 of the other's, the longer counts once. Apart from that, a turn that has an id or a time counts once, however many sources
-hold it; a turn that has neither is told from its like by its place alone, so it stays.
+hold it; a turn that has neither is distinguished from its like by its place alone, so it stays.
 """
 
 import json
@@ -247,12 +247,12 @@ def _gather(shard: Shard, name: str, staged: Path, options: ReadOptions, buckets
     note = {"shard": name, "files": {str(number): file for number, file in files.names.items()}, "dead": beside}
     mine = Gathered(name, files.names, beside)
     if not put_once(staged / f"{name}{SUFFIX}", json.dumps(note)):
-        drop_files(staged, mine)  # another run over the same files was faster; its files count
+        drop_files(staged, mine)  # another run over the same files was faster: the note that it put names its own
 
 
 @dataclass(slots=True)
 class _BucketFiles:
-    """One open file a bucket."""
+    """The Parquet files that a shard's turns are written to: one open file a bucket."""
 
     staged: Path
     buckets: int

@@ -34,7 +34,6 @@ def stored_batch(held: list[Conversation], dead: list[DeadLetter], shard: str, b
     if not made:
         return Batch(shard, dead=tuple(letters))
     hashes = {name: parts[name, TURNS_PART.name][0] for name in counts}
-    sessions = turns.select(["conversation_id", "session_id"]).group_by(["conversation_id", "session_id"]).aggregate([])
     return Batch(
         shard,
         conversations=tuple(made),
@@ -42,13 +41,17 @@ def stored_batch(held: list[Conversation], dead: list[DeadLetter], shard: str, b
         parts=seen(parts, TURNS_PART.name, hashes, {}),
         held=parts,
         dead=tuple(letters),
-        seen={
-            "conversations": len(made),
-            "sessions": sessions.num_rows,
-            "turns": turns.num_rows,
-            "units": sum(len(conversation.supplied) for conversation in made),
-        },
+        seen=turn_counts(turns) | {"units": sum(len(conversation.supplied) for conversation in made)},
     )
+
+
+def turn_counts(turns: pa.Table) -> dict[str, int]:
+    """How many conversations, sessions and turns some rows of turns are."""
+    conversations, sessions = (
+        turns.group_by(names).aggregate([]).num_rows
+        for names in (["conversation_id"], ["conversation_id", "session_id"])
+    )
+    return {"conversations": conversations, "sessions": sessions, "turns": turns.num_rows}
 
 
 def _with_turns(conversation: Conversation, turns: pa.Table) -> Conversation:

@@ -33,7 +33,6 @@ def tabulate(
     """Rows of conversations, turns, questions, evidence and parts (turns and questions), in those tables' schemas.
 
     Args:
-        corpus: the corpus they belong to.
         conversations: whole conversations, each with at least one turn; ids are distinct.
         revisions: of the readers by format (formats.REVISIONS), or the one of all; a part's hash depends on it.
     """
@@ -43,17 +42,14 @@ def tabulate(
     turns, characters = _turns(corpus, held)
     questions, evidence, parts = _questions(corpus, held, revision_of)
     for conversation, content_hash in zip(held, hashes, strict=True):
-        parts.append((conversation.conversation_id, TURNS_PART.name, content_hash, len(conversation.text)))
+        part = {"part": TURNS_PART.name, "content_hash": content_hash, "rows": len(conversation.text)}
+        parts.append({"corpus": corpus, "conversation_id": conversation.conversation_id, **part})
     return {
         "conversations": _conversations(corpus, held, hashes, characters),
         "turns": turns,
         "questions": questions,
         "evidence": evidence,
-        "parts": _table(
-            PARTS,
-            corpus=pa.repeat(corpus, len(parts)),
-            **dict(zip(("conversation_id", "part", "content_hash", "rows"), _columns(parts, 4), strict=True)),
-        ),
+        "parts": PARTS.rows(parts),
     }
 
 
@@ -129,42 +125,31 @@ def _conversations(
 
 def _questions(
     corpus: str, held: list[Conversation], revisions: list[int]
-) -> tuple[pa.Table, pa.Table, list[tuple[Any, ...]]]:
-    """Rows of questions and of evidence, and a part for each label set of a conversation."""
+) -> tuple[pa.Table, pa.Table, list[dict[str, object]]]:
+    """Rows of questions and of evidence, and a row of parts for each label set of a conversation."""
     asked = [(c.conversation_id, question) for c in held for question in c.questions]
-    evidence: list[tuple[Any, ...]] = []
-    parts: list[tuple[Any, ...]] = []
+    evidence: list[dict[str, object]] = []
+    parts: list[dict[str, object]] = []
     for conversation, revision in zip(held, revisions, strict=True):
         if not conversation.questions:
             continue
+        own = {"corpus": corpus, "conversation_id": conversation.conversation_id}
         ordinals = {turn_id: ordinal for ordinal, turn_id in enumerate(conversation.turn_id)}
+        by_label_set: dict[str, list[object]] = {}
         for question in conversation.questions:
+            gold = _resolved(question, ordinals)
+            by_label_set.setdefault(question.label_set, []).append(_canonical(question, gold))
+            of = own | {"question_id": question.question_id, "label_set": question.label_set}
             evidence += [
-                (
-                    conversation.conversation_id,
-                    question.question_id,
-                    question.label_set,
-                    position,
-                    raw,
-                    turn,
-                    at,
-                    status,
-                )
-                for position, (raw, turn, at, status) in enumerate(_resolved(question, ordinals))
+                {**of, "position": position, "raw_id": raw, "turn_id": turn, "ordinal": at, "status": status}
+                for position, (raw, turn, at, status) in enumerate(gold)
             ]
-        for label_set in sorted({question.label_set for question in conversation.questions}):
-            same = [
-                _canonical(question, ordinals) for question in conversation.questions if question.label_set == label_set
-            ]
+        for label_set, same in sorted(by_label_set.items()):
             content_hash = _hash([revision, same])
-            parts.append((conversation.conversation_id, QUESTIONS_PART.named(label_set), content_hash, len(same)))
-    names = ("conversation_id", "question_id", "label_set", "position", "raw_id", "turn_id", "ordinal", "status")
-    rows = _table(
-        EVIDENCE,
-        corpus=pa.repeat(corpus, len(evidence)),
-        **dict(zip(names, _columns(evidence, len(names)), strict=True)),
-    )
-    return _question_rows(corpus, asked), rows, parts
+            parts.append(
+                {**own, "part": QUESTIONS_PART.named(label_set), "content_hash": content_hash, "rows": len(same)}
+            )
+    return _question_rows(corpus, asked), EVIDENCE.rows(evidence), parts
 
 
 def _question_rows(corpus: str, asked: list[tuple[str, Question]]) -> pa.Table:
@@ -182,26 +167,25 @@ def _question_rows(corpus: str, asked: list[tuple[str, Question]]) -> pa.Table:
     )
 
 
-def _resolved(question: Question, ordinals: dict[str, int]) -> list[tuple[str, str | None, int | None, str]]:
+_Gold = list[tuple[str, str | None, int | None, str]]
+
+
+def _resolved(question: Question, ordinals: dict[str, int]) -> _Gold:
     """The evidence with each turn's place, which moves when turns are put before it."""
     return [(raw, turn, None if turn is None else ordinals[turn], status) for raw, turn, status in question.evidence]
 
 
-def _canonical(question: Question, ordinals: dict[str, int]) -> list[object]:
+def _canonical(question: Question, gold: _Gold) -> list[object]:
     """Everything of a question that lands in questions or evidence."""
     q = question
     return [
-        q.question_id, q.position, q.text, q.answer, q.category, q.answers, _resolved(q, ordinals), q.asked_at, q.options,
-        q.answerable, q.attributes,
+        q.question_id, q.position, q.text, q.answer, q.category, q.answers, gold, q.asked_at, q.options, q.answerable,
+        q.attributes,
     ]  # fmt: skip
 
 
 def _flat(held: list[Conversation], name: str, kind: pa.DataType = STRING) -> pa.Array:
     return pa.array(list(chain.from_iterable(getattr(conversation, name) for conversation in held)), kind)
-
-
-def _columns(rows: list[tuple[Any, ...]], width: int) -> list[list[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
 
 
 def _table(table: Table, **columns: Any) -> pa.Table:

@@ -1,6 +1,6 @@
 """One cell on one conversation: its questions against its units, to ranked lists and the contexts that a reader would see."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,15 +59,6 @@ class Found:
     rerank_cut: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Leading:
-    """The contexts of one cutoff: how many leading ranks each question's context holds, shape (questions,)."""
-
-    kind: CutoffKind
-    cutoff: int
-    units: Ints
-
-
 def run_cell(
     cell: Cell,
     *,
@@ -82,7 +73,6 @@ def run_cell(
     unit without a vector counts as the lowest cosine, -1, and its `dense` is null.
 
     Args:
-        cell: plan, tokeniser, cutoffs, depth.
         store: the units of the conversation in the cell's representations, opened with what the plan reads beside them.
         questions: rows of the questions schema, distinct by question_id, of the store's conversation.
         question_vectors: outputs of the questions, aligned with them; or vectors alone, shape (questions, dimension),
@@ -123,22 +113,21 @@ def run_cell(
 
 def _found(cell: Cell, asked: pa.Table, search: Search) -> Found:
     assert search.listed is not None
-    leading = [Leading(kind, cutoff, search.leading[kind, cutoff]) for kind, cutoff in cell.cutoffs.pairs]
     units = len(search.store)
     return Found(
-        retrievals=_retrieval_rows(cell, asked, search, leading),
-        contexts=context_rows(cell.run_id, cell.name, asked, search, leading, cell.texts),
+        retrievals=_retrieval_rows(cell, asked, search),
+        contexts=_context_rows(cell, asked, search),
         reached=search.listed / units if units else np.full(len(search.listed), np.nan),
         rerank_cut=search.rerank_cut,
     )
 
 
-def _retrieval_rows(cell: Cell, asked: pa.Table, search: Search, leading: list[Leading]) -> pa.Table:
+def _retrieval_rows(cell: Cell, asked: pa.Table, search: Search) -> pa.Table:
     """The ranks of each question that are kept; nothing beyond its candidates."""
     assert search.order is not None
     assert search.score is not None
     assert search.listed is not None
-    longest = np.max([context.units for context in leading], axis=0) if leading else 0
+    longest = np.max([*search.leading.values()], axis=0) if search.leading else 0
     kept = np.minimum(np.maximum(longest, cell.depth), search.listed)
     question = np.repeat(np.arange(len(search.texts)), kept)
     rank = runs(0, kept)
@@ -201,42 +190,32 @@ def _check(store: Store, questions: pa.Table, vectors: Outputs | None) -> None:
 _MAX_BYTES = 2**29
 
 
-def context_rows(
-    run_id: str,
-    cell: str,
-    asked: pa.Table,
-    search: Search,
-    leading: list[Leading],
-    texts: Collection[tuple[CutoffKind, int]],
-) -> pa.Table:
-    """Rows of the contexts schema: every question at every cutoff, cutoff by cutoff, token budgets first.
-
-    Args:
-        texts: at which cutoffs the text is kept; null at the others.
-    """
+def _context_rows(cell: Cell, asked: pa.Table, search: Search) -> pa.Table:
+    """Every question at every cutoff, cutoff by cutoff, token budgets first."""
     assert search.shown is not None
     assert search.listed is not None
     count = len(search.texts)
-    units = np.concatenate([context.units for context in leading]) if leading else np.empty(0, np.int64)
+    cutoffs, leading = [*search.leading], [*search.leading.values()]
+    units = np.concatenate([np.empty(0, np.int64), *leading])
     question = np.tile(np.arange(count), len(leading))
-    laid_out = search.shown.lay_out([context.units for context in leading])
+    laid_out = search.shown.lay_out(leading)
     shown: list[pa.Array] = []
     tokens: list[pa.Array] = []
-    for context, (offsets, pieces) in zip(leading, laid_out.contexts, strict=True):
-        is_kept = (context.kind, context.cutoff) in texts
+    for cutoff, (offsets, pieces) in zip(cutoffs, laid_out.contexts, strict=True):
+        is_kept = cutoff in cell.texts
         shown += joined_texts(laid_out.texts, offsets, pieces).chunks if is_kept else [pa.nulls(count, pa.string())]
         tokens.append(tokens_shown(laid_out.coded, offsets, pieces))
     total = len(search.store)
     share = pa.array(search.listed / max(total, 1), mask=np.full(count, not total))
     rows = asked.select(["corpus", "conversation_id", "question_id"]).take(question)
     columns = {
-        "run_id": pa.repeat(run_id, len(units)),
-        "cell": pa.repeat(cell, len(units)),
+        "run_id": pa.repeat(cell.run_id, len(units)),
+        "cell": pa.repeat(cell.name, len(units)),
         "corpus": rows["corpus"],
         "conversation_id": rows["conversation_id"],
         "question_id": rows["question_id"],
-        "cutoff_kind": pa.array(np.repeat([context.kind for context in leading], count).tolist(), pa.string()),
-        "cutoff": pa.array(np.repeat([context.cutoff for context in leading], count).astype(np.int64)),
+        "cutoff_kind": pa.array([kind for kind, _ in cutoffs for _ in range(count)], pa.string()),
+        "cutoff": pa.array([cutoff for _, cutoff in cutoffs for _ in range(count)], pa.int64()),
         "units": pa.array(units),
         "tokens": pa.array(search.shown.running[question, units]),
         "tokeniser": pa.repeat(search.tokeniser, len(units)),

@@ -25,7 +25,7 @@ from memlake.transforms.retrieve.steps.seed import SeedDense, SeedLexical
 from memlake.transforms.retrieve.steps.seed_plain import SeedGold, SeedRandom, SeedTime
 from memlake.transforms.retrieve.steps.seed_tokens import SeedMulti, SeedSparse
 from memlake.transforms.retrieve.steps.show import Merge, Project, Show
-from memlake.transforms.retrieve.steps.step import Part, Search, Seed, Step
+from memlake.transforms.retrieve.steps.step import Part, Search, Seed, Stage, Step
 from memlake.transforms.retrieve.steps.swap import Swap
 
 # Every step there is, by the name that its `step` field has.
@@ -54,7 +54,7 @@ STEPS: dict[str, type[Step]] = {
 }
 # A step of any kind, for a JSON schema: see pydantic's TypeAdapter.
 AnyStep: Any = Annotated[Union[tuple(STEPS.values())], Field(discriminator="step")]  # noqa: UP007 - made of a table
-_STAGES = ("seed", "fuse", "filter", "rank", "expand", "rerank", "show", "swap", "pack")
+_STAGES = get_args(Stage)
 # Stages of which a plan has one step or none.
 _AT_MOST_ONE = ("filter", "expand", "rerank", "show", "swap")
 

@@ -207,14 +207,13 @@ def evaluate(
         connection: every table of the schemas by its name, with the macros and views of sql/; `cells`, `retrievals`,
             `contexts`, `answers` and `judgements` hold the run's rows, and `questions` the labels that it is scored against
             and no others (an Arrow table registered under the name hides the stored one).
-        run_id: the run.
         unit_tokens: rows of UNIT_TOKENS for the conversations that were searched, of every representation in a cell.
         source_tokens: tables of SOURCE_TOKENS that hold every conversation that was judged.
         unlike: judges that judge something else than whether an answer is right, as `unlike_judges` tells of a study.
 
     Raises:
         NotFoundError: the run has no cells in this connection.
-        UsageError: what a loss is told by is missing.
+        UsageError: what a loss is decided by is missing.
     """
     languages = _languages(connection, run_id)
     texts, signatures = answer_scores(connection, run_id, languages)

@@ -39,8 +39,8 @@ def source_tokens(turns: pa.Table | Iterable[pa.RecordBatch], language: Language
         block = pa.Table.from_batches([batch])
         for name in ("text", "speaker", "session_label"):
             # The same speaker and label stand on many turns.
-            pairs = block.select(["corpus", "conversation_id", name]).group_by(["corpus", "conversation_id", name])
-            found.append(_tokens(pairs.aggregate([]), name, language))
+            pairs = block.group_by(["corpus", "conversation_id", name]).aggregate([])
+            found.append(_tokens(pairs, name, language))
     return _once(pa.concat_tables(found))
 
 
@@ -51,5 +51,4 @@ def _tokens(texts: pa.Table, name: str, language: Language) -> pa.Table:
 
 
 def _once(tokens: pa.Table) -> pa.Table:
-    names = SOURCE_TOKENS.names
-    return tokens.group_by(names, use_threads=False).aggregate([]).select(names).cast(SOURCE_TOKENS)
+    return tokens.group_by(SOURCE_TOKENS.names, use_threads=False).aggregate([]).cast(SOURCE_TOKENS)

@@ -34,7 +34,7 @@ class Bleu:
         self.signature = str(self._bleu.get_signature())
 
     def __call__(self, said: str, gold: str) -> float | None:
-        """Its score; None for a gold answer without a word."""
+        """The BLEU of an answer; None for a gold answer without a word."""
         return float(self._bleu.sentence_score(said, [gold]).score) if gold.strip() else None
 
 
@@ -54,7 +54,7 @@ class RougeL:
         self.signature = f"rougeL|fmeasure|stemmer:no|version:{version('rouge-score')}"
 
     def __call__(self, said: str, gold: str) -> float | None:
-        """Its F; None for a gold answer in which rouge-score sees no word."""
+        """The F of an answer; None for a gold answer in which rouge-score sees no word."""
         said_words, gold_words = self._words(said), self._words(gold)
         if not gold_words:
             return None

@@ -187,9 +187,6 @@ def refused(words: str, hint: str = f.HINT) -> PydanticCustomError:
     return PydanticCustomError("section", "{words}", {"words": words, "hint": hint})
 
 
-_NOWHERE = Cutoffs()
-
-
 @dataclass(frozen=True, slots=True)
 class Study:
     """What a study asks.
@@ -250,7 +247,7 @@ class Study:
     def answered(self, cell: StudyCell) -> Cutoffs:
         """At which cutoffs the cell's reader is asked; none without a reader."""
         if not cell.reader:
-            return _NOWHERE
+            return Cutoffs()
         return self.answers if cell.answers is None else cell.answers
 
     def cutoffs_of(self, cell: StudyCell) -> Cutoffs:

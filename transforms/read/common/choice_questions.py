@@ -22,9 +22,7 @@ def choice_questions(
 
     Args:
         rows: a list of questions, or one.
-        draft: the conversation that they are asked of.
-        category: of all of them.
-        attributes: that all of them have.
+        category, attributes: of all of them.
         gold_of: the evidence of a question's target_step_id.
     """
     questions, names = list[Question](), list[str]()

@@ -8,6 +8,7 @@ from typing import IO
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Source
 from memlake.transforms.base.sources import open_uri
+from memlake.transforms.read.common.reader import unreadable
 from memlake.transforms.text.clean import mend, mended_letters
 
 _STEP = 4 * 1024 * 1024
@@ -28,7 +29,16 @@ def read_items(uri: str) -> Iterator[Item | DeadLetter]:
         with open_uri(uri) as file:
             yield from _Items(file, uri).read()
     except OSError as error:
-        yield DeadLetter("unreadable", f"cannot be read: {error.strerror or error}", uri, None, "file")
+        yield unreadable(uri, error)
+
+
+def items_of(uri: str, letters: list[DeadLetter]) -> Iterator[Item]:
+    """Yield the items alone, and add the dead letters to those that are given."""
+    for item in read_items(uri):
+        if isinstance(item, DeadLetter):
+            letters.append(item)
+        else:
+            yield item
 
 
 def each_item(

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Source
 from memlake.transforms.base.sources import aligned, open_uri
+from memlake.transforms.read.common.reader import unreadable
 from memlake.transforms.text.clean import Fault, mended_letters, parse_json
 
 BLOCK_BYTES = 8 * 1024 * 1024
@@ -52,20 +54,18 @@ def _block(offset: int, index: int, lines: list[bytes]) -> Block:
     return Block(offset, index, lines)
 
 
-@dataclass(slots=True)
+@dataclass
 class LineNumbers:
     """Line numbers (from 1) in the file of the lines of a range; what stands before it is counted only when asked."""
 
     source: Source
-    _before: int | None = None
 
     def of(self, index: int) -> int:
         """The number in the file of a line, given its place in the range."""
-        if self._before is None:
-            self._before = self._count()
         return self._before + index + 1
 
-    def _count(self) -> int:
+    @cached_property
+    def _before(self) -> int:
         if self.source.start <= 0:
             return 0
         with open_uri(self.source.uri) as file:
@@ -103,8 +103,7 @@ def read_objects(source: Source, scope: str = "conversation", block_bytes: int =
                 _parse(line, index, batch, source.uri, scope)
             yield batch
     except OSError as error:
-        letter = DeadLetter("unreadable", f"cannot be read: {error.strerror or error}", source.uri, None, "file")
-        yield Batch(0, numbers, [], [], [letter])
+        yield Batch(0, numbers, [], [], [unreadable(source.uri, error)])
 
 
 def each_line(

@@ -18,9 +18,23 @@ from types import EllipsisType
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, Layout, ReadOptions, Source
+from memlake.transforms.base.sources import open_uri
+
+HEAD_BYTES = 64 * 1024
 
 # Half a character, as Python writes it and pydantic reads it not; none of the structure.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+
+def head_of(uri: str) -> bytes:
+    """The first bytes of a file, by which its format is known. Raises OSError."""
+    with open_uri(uri) as file:
+        return file.read(HEAD_BYTES)
+
+
+def unreadable(uri: str, error: OSError) -> DeadLetter:
+    """The letter of a file that cannot be opened or read."""
+    return DeadLetter("unreadable", f"cannot be read: {error.strerror or error}", uri, None, "file")
 
 
 @lru_cache(maxsize=8)
@@ -49,6 +63,7 @@ def first_item(head: bytes) -> dict[str, Any]:
 
 
 def _text(head: bytes) -> str:
+    """A head as text without its BOM; a character that is cut is replaced."""
     return head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
 
 
@@ -132,7 +147,7 @@ def bears(value: object, mark: Mark) -> bool:
 
 def header_of(head: bytes) -> dict[str, None]:
     """The names in the first line of a CSV, in order; of little use for what is none."""
-    line = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").lstrip().split("\n")[0].strip()
+    line = _text(head).lstrip().split("\n")[0].strip()
     try:
         return dict.fromkeys(next(csv.reader([line]), []))
     except csv.Error:

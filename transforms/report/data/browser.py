@@ -51,23 +51,19 @@ def browser(
     rows = browser_rows(connection, source, run_id, cards, allowed, study.headline)
     first = {card.cell: card for card in reversed(cards)}
     names = list(dict.fromkeys(card.cell for card in cards))
-    book = _Book(study, cards, names, rows)
-    made = [book.question(row) for row in book.questions]
+    index = _RowIndex(study, cards, names, rows)
+    made = [index.question(row) for row in index.questions]
     kept = _most_telling(made, questions)
     return Browser(
         questions=allowed.num_rows,
         kept=len(kept),
         forgotten=asked.num_rows - allowed.num_rows,
         at=at_of(study.headline),
-        cells=[{name: _plain(getattr(first[cell], name)) for name in _OF_CELLS} for cell in names],
-        representations=list(book.representations),
-        metrics=book.metrics,
-        conversations=book.conversations(made, kept),
+        cells=[first[cell].row(*_OF_CELLS) for cell in names],
+        representations=list(index.representations),
+        metrics=index.metrics,
+        conversations=index.conversations(made, kept),
     )
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _most_telling(made: Sequence[Row], most: int | None) -> list[int]:
@@ -98,8 +94,8 @@ class _Texts:
     turns: _Places = field(default_factory=_Places)
 
 
-class _Book:
-    """The rows by what they are of."""
+class _RowIndex:
+    """The rows of the browser by the keys that they are looked up by."""
 
     def __init__(
         self, study: Study, cards: Sequence[CellCard], names: Sequence[str], rows: Mapping[str, list[Row]]

@@ -51,7 +51,7 @@ def browser_rows(
         source: the snapshot that the run read, whose texts were searched.
         asked: rows of BROWSED, which ASKED finds.
     """
-    cells = [{name: getattr(card, name) for name in BROWSED_CELLS.names} for card in cards]
+    cells = [card.row(*BROWSED_CELLS.names) for card in cards]
     known = {"browsed": asked, "browsed_cells": pa.Table.from_pylist(cells, schema=BROWSED_CELLS)}
     values = {"run_id": run_id, "label_set": at.label_set, "metric": at.metric}
     rows: dict[str, list[Row]] = {}

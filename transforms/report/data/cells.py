@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, cast
 
 from memlake.transforms.report.data.document import At, Number, Row
 from memlake.transforms.study.study import Measure, Study, StudyCell
@@ -35,7 +35,7 @@ class Numbers:
         comparison: str = "",
         which: str = "all",
     ) -> Row | None:
-        """One row; None where the run has none."""
+        """The row of a statistic; None where the run has none."""
         return self._found.get(
             (statistic, corpus, comparison, cell_a, cell_b, *(getattr(at, name) for name in _AT), which)
         )
@@ -58,13 +58,7 @@ def number(row: Mapping[str, Any] | None) -> Number:
 
 def at_of(measure: Measure) -> At:
     """A measure as the document writes it."""
-    return At(
-        metric=measure.metric,
-        cutoff_kind=measure.cutoff_kind,
-        cutoff=measure.cutoff,
-        label_set=measure.label_set,
-        judge=measure.judge,
-    )
+    return cast("At", asdict(measure))
 
 
 # What a plan changes so that its contexts are no longer the leading units, whole and in order of rank.
@@ -96,6 +90,11 @@ class CellCard:
     cutoff: int
     judge: str
 
+    def row(self, *names: str) -> Row:
+        """Some of its fields, as a document holds them."""
+        values = {name: getattr(self, name) for name in names}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
 
 def card_of(study: Study, row: Row) -> CellCard:
     """A row of `cells` as a card."""
@@ -104,7 +103,7 @@ def card_of(study: Study, row: Row) -> CellCard:
     pack: Row = next((step for step in steps if step["step"] == "pack"), {})
     kind, cutoff = cutoff_shown(study, study.cell(row["cell"]))
     judges = [judge.name for judge in study.judges_of(row["corpus"])]
-    wanted = study.headline.judge
+    headline_judge = study.headline.judge
     return CellCard(
         cell=row["cell"],
         corpus=row["corpus"],
@@ -116,7 +115,7 @@ def card_of(study: Study, row: Row) -> CellCard:
         swapped="swap" in changes,
         cutoff_kind=kind,
         cutoff=cutoff,
-        judge=wanted if not wanted or wanted in judges else next(iter(judges), wanted),
+        judge=headline_judge if headline_judge in ("", *judges) else next(iter(judges), headline_judge),
     )
 
 

@@ -72,7 +72,7 @@ def means_at(cards: Sequence[CellCard], numbers: Numbers, at: Measure) -> list[R
         own = measure_of(card, at)
         row = number(numbers.find("mean", card.corpus, own, card.cell))
         place = {"cutoff_kind": own.cutoff_kind, "cutoff": own.cutoff, "judge": own.judge}
-        made.append({"corpus": card.corpus, "cell": card.cell, "control": card.control, **place, **row})
+        made.append({**card.row("corpus", "cell", "control"), **place, **row})
     return made
 
 
@@ -92,8 +92,7 @@ def categories(cards: Sequence[CellCard], numbers: Numbers, at: Measure) -> list
             rows = [(name, numbers.find("mean", corpus, own, card.cell, which=f"category={name}")) for name in found]
             cells.append(
                 {
-                    "cell": card.cell,
-                    "control": card.control,
+                    **card.row("cell", "control"),
                     "cutoff_kind": own.cutoff_kind,
                     "cutoff": own.cutoff,
                     "categories": [{"category": name, **number(row)} for name, row in rows if row is not None],
@@ -181,9 +180,7 @@ def _split(card: CellCard, row: Row, label_set: str) -> Row:
     elif row["beside"]:
         why = f"{row['beside']:,} contexts hold an answer that its units do not"
     return {
-        "corpus": card.corpus,
-        "cell": card.cell,
-        "control": card.control,
+        **card.row("corpus", "cell", "control"),
         "at": at_of(Measure("answer_survival_all", card.cutoff_kind, card.cutoff, label_set)),
         "n": n,
         "excluded": row["asked"] - n,
@@ -238,9 +235,7 @@ def _beside(card: CellCard, numbers: Numbers, tokens: Tokens, at: Measure) -> Ro
         return {name: number(numbers.find(name, card.corpus, measure, card.cell)) for name in names}
 
     return {
-        "corpus": card.corpus,
-        "cell": card.cell,
-        "control": card.control,
+        **card.row("corpus", "cell", "control"),
         "cutoff_kind": own.cutoff_kind,
         "cutoff": own.cutoff,
         "judge": own.judge,

@@ -46,8 +46,7 @@ def report_document(
     Args:
         connection: the snapshot that holds the run's rows, with the views of sql/.
         source: the snapshot that the run read, whose texts were searched.
-        study: what the run ran.
-        declared: the same before the run's settings changed it; None where nobody knows.
+        declared: the study before the run's settings changed it; None where nobody knows.
         forgotten: by corpus, conversations whose text must not be shown.
         questions: how many the browser keeps; None keeps all.
 
@@ -146,14 +145,9 @@ def _run_card(
         judges=[{"judge": judge.name, **_asked(judge)} for judge in study.judges],
         cells=[
             {
-                "corpus": card.corpus,
-                "cell": card.cell,
-                "representations": list(card.representations),
+                **card.row("corpus", "cell", "representations"),
                 "plan": study.cell(card.cell).plan.name,
-                "reader": card.reader,
-                "control": card.control,
-                "cutoff_kind": card.cutoff_kind,
-                "cutoff": card.cutoff,
+                **card.row("reader", "control", "cutoff_kind", "cutoff"),
             }
             for card in cards
         ],

@@ -6,45 +6,32 @@ from markupsafe import Markup
 
 from memlake.transforms.base.jsonable import json_text
 from memlake.transforms.report.data.document import Browser, Document, Row
-from memlake.transforms.report.page.html import (
-    CONTROLS,
-    LOSSES,
-    at_name,
-    cutoff_name,
-    data_block,
-    el,
-    empty,
-    join,
-    paragraph,
-    section,
-    void,
-)
+from memlake.transforms.report.page import html
 
 
 def browser(document: Document) -> Markup:
     """Search, filters, a list and the place of one question."""
     found = document["browser"]
+    at = html.at_name(found["at"])
     kept = f"{found['kept']:,} of {found['questions']:,} questions are kept here, those on which cells differ first"
     some = kept if found["kept"] < found["questions"] else f"All {found['questions']:,} questions"
     gone = f"; {found['forgotten']:,} left out, since their conversations were forgotten" if found["forgotten"] else ""
     order = ", ".join(cell["cell"] for cell in found["cells"])
-    return section(
+    return html.section(
         "browser",
         "Question by question",
-        paragraph(
+        html.remark(
             f"{some}{gone}. For each: the gold turns, what every representation stored of them with the lost words struck "
-            f"through, its rank, the context, the answer and the verdict. 'Right' is {at_name(found['at'])} above 0.5. A word is "
+            f"through, its rank, the context, the answer and the verdict. 'Right' is {at} above 0.5. A word is "
             "lost when none of the units that touch the turn has it.",
-            css="say",
         ),
-        el("noscript", empty("The browser needs the script in this file; it loads nothing from anywhere.")),
+        html.el("noscript", html.empty("The browser needs the script in this file; it loads nothing from anywhere.")),
         _form(document),
-        paragraph(
+        html.remark(
             f"Beside a question stands a sign for each cell, in the order {order}: 1 right, 0 wrong, - not scored.",
-            css="say",
         ),
-        el("ol", id="b-list", aria_label="Questions found"),
-        el("article", id="b-question", tabindex="-1", aria_label="The question"),
+        html.el("ol", id="b-list", aria_label="Questions found"),
+        html.el("article", id="b-question", tabindex="-1", aria_label="The question"),
     )
 
 
@@ -53,21 +40,23 @@ def _form(document: Document) -> Markup:
     conversations = found["conversations"]
     categories = {question["category"] for asked in conversations for question in asked["questions"]}
     cells = [str(cell["cell"]) for cell in found["cells"]]
-    losses = [(name, LOSSES.get(name, name)) for name in _losses(found)]
+    losses = [(name, html.LOSSES.get(name, name)) for name in _losses(found)]
     corpora = list(dict.fromkeys(str(asked["corpus"]) for asked in conversations))
-    return el(
+    return html.el(
         "form",
-        el("label", el("span", "Search"), void("input", type="search", id="b-search", autocomplete="off")),
+        html.el(
+            "label", html.el("span", "Search"), html.void("input", type="search", id="b-search", autocomplete="off")
+        ),
         _select("b-corpus", "Corpus", [(name, name) for name in corpora]) if len(corpora) > 1 else None,
         _select("b-category", "Category", [(name, name) for name in sorted(categories)]),
         _select("b-right", "Right in", [(str(place), cell) for place, cell in enumerate(cells)]),
         _select("b-wrong", "Wrong in", [(str(place), cell) for place, cell in enumerate(cells)]),
         _select("b-loss", "Lost (in the wrong one, or in any)", losses) if losses else None,
-        el(
+        html.el(
             "div",
-            el("button", "Previous", type="button", id="b-previous"),
-            el("button", "Next", type="button", id="b-next"),
-            el("output", id="b-count", aria_live="polite"),
+            html.el("button", "Previous", type="button", id="b-previous"),
+            html.el("button", "Next", type="button", id="b-next"),
+            html.el("output", id="b-count", aria_live="polite"),
             class_="steps",
         ),
         id="b-form",
@@ -75,8 +64,11 @@ def _form(document: Document) -> Markup:
 
 
 def _select(identifier: str, label: str, options: list[tuple[str, str]]) -> Markup:
-    listed = [el("option", "any", value=""), *(el("option", said or "(none)", value=value) for value, said in options)]
-    return el("label", el("span", label), el("select", *listed, id=identifier))
+    listed = [
+        html.el("option", "any", value=""),
+        *(html.el("option", said or "(none)", value=value) for value, said in options),
+    ]
+    return html.el("label", html.el("span", label), html.el("select", *listed, id=identifier))
 
 
 def data(document: Document) -> Markup:
@@ -85,17 +77,13 @@ def data(document: Document) -> Markup:
     conversations, losses = found["conversations"], _losses(found)
     index = {
         "cells": [
-            {
-                **cell,
-                "control": CONTROLS.get(cell["control"], ""),
-                "at": cutoff_name(cell["cutoff_kind"], cell["cutoff"]),
-            }
+            {**cell, "control": html.CONTROLS.get(cell["control"], ""), "at": html.cutoff_name(cell)}
             for cell in found["cells"]
         ],
         "representations": found["representations"],
         "metrics": found["metrics"],
         "losses": losses,
-        "lossNames": LOSSES,
+        "lossNames": html.LOSSES,
         "conversations": [[asked["corpus"], asked["conversation_id"]] for asked in conversations],
         "questions": [
             [
@@ -111,9 +99,9 @@ def data(document: Document) -> Markup:
         ],
     }
     blocks = [
-        data_block(f"conversation-{place}", json_text(asked).strip()) for place, asked in enumerate(conversations)
+        html.data_block(f"conversation-{place}", json_text(asked).strip()) for place, asked in enumerate(conversations)
     ]
-    return join(data_block("report-index", json_text(index).strip()), *blocks)
+    return html.join(html.data_block("report-index", json_text(index).strip()), *blocks)
 
 
 def _outcomes(question: Row, found: Browser, losses: list[str]) -> tuple[str, list[list[int]]]:
@@ -137,7 +125,9 @@ def _losses(found: Browser) -> list[str]:
         for verdict in _verdicts(cell)
         if verdict.get("loss")
     }
-    return sorted(held, key=lambda name: (list(LOSSES).index(name) if name in LOSSES else len(LOSSES), name))
+    return sorted(
+        held, key=lambda name: (list(html.LOSSES).index(name) if name in html.LOSSES else len(html.LOSSES), name)
+    )
 
 
 def _verdicts(cell: Row) -> list[Row]:

@@ -94,13 +94,13 @@ def mark(place: int, x: float, y: float, css: str, *, size: float = 4.5, title: 
     return el("path", label, d=paths[kind], class_=f"mark {'open ' if kind in (5, 6) else ''}{css}")
 
 
-def spread(wanted: Sequence[float], *, gap: float, low: float, high: float) -> list[float]:
-    """Places for labels near those wanted, at least `gap` apart within [low, high], in the same order of height."""
-    order = sorted(range(len(wanted)), key=lambda place: wanted[place])
-    placed = [0.0] * len(wanted)
+def spread(ideal: Sequence[float], *, gap: float, low: float, high: float) -> list[float]:
+    """Places for labels near the ideal ones, at least `gap` apart within [low, high], in the same order of height."""
+    order = sorted(range(len(ideal)), key=lambda place: ideal[place])
+    placed = [0.0] * len(ideal)
     floor = low
     for place in order:
-        placed[place] = max(wanted[place], floor)
+        placed[place] = max(ideal[place], floor)
         floor = placed[place] + gap
     ceiling = high
     for place in reversed(order):

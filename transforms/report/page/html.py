@@ -1,7 +1,7 @@
 """Markup that escapes by default, the parts that sections share, and numbers and names as a page prints them."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -26,7 +26,7 @@ CONTROLS = {
     "full": "everything, latest first out",
     "nothing": "question alone",
 }
-# Cells up to which each has its own colour and label: more of them cannot be told apart.
+# Cells up to which each has its own colour and label: more of them cannot be distinguished.
 MOST = 12
 _HIGHEST = 3
 _NONE = "none"
@@ -37,22 +37,23 @@ def metric_name(metric: str) -> str:
     return METRICS[metric].title if metric in METRICS else metric
 
 
-def cutoff_name(kind: str, cutoff: int) -> str:
-    """A cutoff in words."""
-    return {"tokens": f"{cutoff:,} tokens", "k": f"first {cutoff:,} units"}.get(kind, "the store")
+def cutoff_name(at: Mapping[str, Any]) -> str:
+    """The cutoff of a measure, or of a row, in words."""
+    cutoff = f"{at['cutoff']:,}"
+    return {"tokens": f"{cutoff} tokens", "k": f"first {cutoff} units"}.get(at["cutoff_kind"], "the store")
 
 
 def at_name(at: Mapping[str, Any]) -> str:
     """A measure in one line."""
     judge = f", judge {at['judge']}" if at["judge"] else ""
-    return f"{at['metric']} at {cutoff_name(at['cutoff_kind'], at['cutoff'])}, labels {at['label_set']}{judge}"
+    return f"{at['metric']} at {cutoff_name(at)}, labels {at['label_set']}{judge}"
 
 
 def cell_name(row: Mapping[str, Any], at: Mapping[str, Any]) -> str:
     """A cell, and the cutoff at which it is shown where that is not the measure's own."""
     if (row["cutoff_kind"], row["cutoff"]) == (at["cutoff_kind"], at["cutoff"]):
         return str(row["cell"])
-    return f"{row['cell']}, {cutoff_name(row['cutoff_kind'], row['cutoff'])}"
+    return f"{row['cell']}, {cutoff_name(row)}"
 
 
 def includes(run: Mapping[str, Any], *, recounted: bool) -> str:
@@ -188,29 +189,35 @@ def section(identifier: str, title: str, *children: object) -> Markup:
     return el("section", el("h2", title, id=f"{identifier}-title"), *children, id=identifier)
 
 
-def table(
-    caption: str, headers: Sequence[str], rows: Sequence[Sequence[object]], *, words: Collection[int] = (0,)
-) -> Markup:
-    """A table that scrolls in its own box; the columns in `words` are text, the others numbers; the first heads its row."""
-    head = el(
-        "tr",
-        *(el("th", name, scope="col", class_=None if place in words else "n") for place, name in enumerate(headers)),
-    )
-    body = [el("tr", *(_cell(place, value, words) for place, value in enumerate(row))) for row in rows]
+# By header, what a table prints of a row: what a key holds, or what a function makes of the row.
+Columns = Mapping[str, str | Callable[[Any], object]]
+COUNTED: Columns = {"95 % interval": interval, "n": "n", "excluded": "excluded"}
+
+
+def table(caption: str, columns: Columns, rows: Iterable[Any], *, words: Collection[str] = ()) -> Markup:
+    """A table that scrolls in its own box; the first column heads its row and is text, as are those in `words`."""
+    texts = [next(iter(columns)), *words]
+
+    def cell(row: Any, name: str) -> Markup:
+        of = columns[name]
+        value = row[of] if isinstance(of, str) else of(row)
+        css = "n" if name not in texts else "long" if len(str(value)) > _SENTENCE else "name"
+        return el("th", value, scope="row", class_=css) if name == texts[0] else el("td", value, class_=css)
+
+    head = el("tr", *(el("th", name, scope="col", class_=None if name in texts else "n") for name in columns))
+    body = [el("tr", *(cell(row, name) for name in columns)) for row in rows]
     made = el("table", el("caption", caption), el("thead", head), el("tbody", *body))
     return el("div", made, class_="wide", tabindex="0", role="group", aria_label=f"{caption} (scrolls sideways)")
 
 
-def _cell(place: int, value: object, words: Collection[int]) -> Markup:
-    css = "n" if place not in words else "long" if len(str(value)) > _SENTENCE else "name"
-    return el("th", value, scope="row", class_=css) if place == 0 else el("td", value, class_=css)
-
-
-def numbers(
-    caption: str, headers: Sequence[str], rows: Sequence[Sequence[object]], *, words: Collection[int] = (0,)
-) -> Markup:
+def numbers(caption: str, columns: Columns, rows: Iterable[Any], *, words: Collection[str] = ()) -> Markup:
     """The table of a chart's numbers, folded up."""
-    return el("details", el("summary", "The numbers"), table(caption, headers, rows, words=words), class_="numbers")
+    return folded("The numbers", table(caption, columns, rows, words=words), class_="numbers")
+
+
+def folded(summary: str, *children: object, **attributes: object) -> Markup:
+    """What is shown when its summary is clicked."""
+    return el("details", el("summary", summary), *children, **attributes)
 
 
 def figure(run: Mapping[str, Any], title: str, about: str, *children: object, recounted: bool = False) -> Markup:
@@ -225,9 +232,9 @@ def notes(said: Sequence[str]) -> Markup | None:
     return el("ul", *(el("li", note) for note in listed), class_="notes") if listed else None
 
 
-def paragraph(*children: object, css: str | None = None) -> Markup:
-    """A paragraph."""
-    return el("p", *children, class_=css)
+def remark(*children: object) -> Markup:
+    """A paragraph that says how to read what it stands beside."""
+    return el("p", *children, class_="say")
 
 
 def empty(said: str) -> Markup:

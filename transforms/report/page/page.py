@@ -8,36 +8,11 @@ from markupsafe import Markup
 
 from memlake.schemas.metrics import METRICS
 from memlake.transforms.report.data.document import At, Compared, Document, RunCard
+from memlake.transforms.report.page import html
 from memlake.transforms.report.page.browser import browser, data
 from memlake.transforms.report.page.charts_rows import Dot, dot_chart
 from memlake.transforms.report.page.comparisons import agreement, controls, dials
 from memlake.transforms.report.page.figures import categories, curves
-from memlake.transforms.report.page.html import (
-    CONTROLS,
-    at_name,
-    cell_name,
-    counted,
-    cutoff_name,
-    el,
-    empty,
-    figure,
-    includes,
-    interval,
-    join,
-    looks,
-    metric_name,
-    named_only,
-    notes,
-    numbers,
-    p_value,
-    paragraph,
-    plain_note,
-    section,
-    share,
-    signed,
-    table,
-    void,
-)
 from memlake.transforms.report.page.losses import costs, losses
 
 _EXTRACTIVE = (
@@ -74,31 +49,26 @@ def run_card(run: RunCard) -> Markup:
         price = run["models"].get("price_usd")
         paid = "price unknown" if price is None else f"{price:,.4f} US dollars"
         rows.append(("models", f"{run['models'].get('calls', 0):,} calls, {paid}"))
-    listed = el("dl", *(join(el("dt", name), el("dd", value)) for name, value in rows), class_="card")
-    cells = table(
-        "Cells",
-        ("cell", "corpus", "representations", "plan", "reader", "bound", "shown at"),
-        [
-            (
-                cell["cell"],
-                cell["corpus"],
-                ", ".join(cell["representations"]),
-                cell["plan"],
-                cell["reader"] or "none",
-                CONTROLS.get(cell["control"], ""),
-                cutoff_name(cell["cutoff_kind"], cell["cutoff"]),
-            )
-            for cell in run["cells"]
-        ],
-        words=range(7),
+    listed = html.el(
+        "dl", *(html.join(html.el("dt", name), html.el("dd", value)) for name, value in rows), class_="card"
     )
-    return el("details", el("summary", "What was run"), listed, cells, id="run")
+    columns: html.Columns = {
+        "cell": "cell",
+        "corpus": "corpus",
+        "representations": lambda cell: ", ".join(cell["representations"]),
+        "plan": "plan",
+        "reader": lambda cell: cell["reader"] or "none",
+        "bound": lambda cell: html.CONTROLS.get(cell["control"], ""),
+        "shown at": html.cutoff_name,
+    }
+    cells = html.table("Cells", columns, run["cells"], words=columns)
+    return html.folded("What was run", listed, cells, id="run")
 
 
 def _extractive(run: RunCard) -> Markup | None:
     """What the readers that ask no model are; none where every reader asks one."""
     names = [spec["reader"] for spec in run["readers"] if spec["kind"] == "extractive"]
-    return paragraph(f"Reader {', '.join(names)}{_EXTRACTIVE}", css="say") if names else None
+    return html.remark(f"Reader {', '.join(names)}{_EXTRACTIVE}") if names else None
 
 
 def headline(document: Document) -> Markup:
@@ -106,62 +76,60 @@ def headline(document: Document) -> Markup:
     found = document["headline"]
     at, run = found["at"], document["run"]
     lead = [_lead(compared, run) for compared in found["compared"]]
-    return section(
+    return html.section(
         "headline",
         "Headline",
-        el("div", *lead, class_="leads")
+        html.el("div", *lead, class_="leads")
         if lead
-        else empty("This study declares no comparison: below are the means of its cells."),
+        else html.empty("This study declares no comparison: below are the means of its cells."),
         *(_means(document, corpus, at) for corpus in dict.fromkeys(row["corpus"] for row in found["means"])),
-        paragraph(METRICS[at["metric"]].about, css="say"),
+        html.remark(METRICS[at["metric"]].about),
         _extractive(run),
-        notes(document["notes"]),
+        html.notes(document["notes"]),
     )
 
 
 def _lead(compared: Compared, run: RunCard) -> Markup:
-    number = compared["difference"]
+    number, at = compared["difference"], compared["at"]
     excluded = f"{number['excluded']:,} not scored in {compared['a']}, {compared['excluded_b']:,} in {compared['b']}"
     only = f"; categories {', '.join(compared['categories'])}" if compared["categories"] else ""
     tests = []
-    if compared["p"] is not None:
-        tests.append(f"sign-flip test by conversation p {p_value(compared['p'])} (Holm {p_value(compared['p_holm'])})")
-    if compared["mcnemar_p"] is not None:
-        tests.append(
-            f"McNemar by question p {p_value(compared['mcnemar_p'])} (Holm {p_value(compared['mcnemar_p_holm'])})"
-        )
+    for test, p, holm in (
+        ("sign-flip test by conversation", compared["p"], compared["p_holm"]),
+        ("McNemar by question", compared["mcnemar_p"], compared["mcnemar_p_holm"]),
+    ):
+        if p is not None:
+            tests.append(f"{test} p {html.p_value(p)} (Holm {html.p_value(holm)})")
     if compared["only_a"] is not None:
         tests.append(
             f"only {compared['a']} right {compared['only_a']:,}, only {compared['b']} right {compared['only_b']:,}"
         )
     if compared["detectable"] is not None:
-        tests.append(f"a true difference of {share(compared['detectable'])} would be found 4 times in 5")
+        tests.append(f"a true difference of {html.share(compared['detectable'])} would be found 4 times in 5")
     # Means stand beside the difference only where it is theirs: of the same questions.
     same = compared["mean_a"]["n"] == compared["mean_b"]["n"] == number["n"] > 0
-    a, b = (
-        f" {share(compared[side]['value'], compared['at']['metric'])}" if same else "" for side in ("mean_a", "mean_b")
-    )
-    return el(
+    means = (compared["mean_a"], compared["mean_b"])
+    a, b = (f" {html.share(mean['value'], at['metric'])}" if same else "" for mean in means)
+    return html.el(
         "div",
-        el("p", f"{compared['name']}, {compared['corpus']}", class_="kicker"),
-        el(
+        html.el("p", f"{compared['name']}, {compared['corpus']}", class_="kicker"),
+        html.el(
             "p",
-            el("span", compared["a"], class_="name"),
+            html.el("span", compared["a"], class_="name"),
             f"{a} \u2212 ",
-            el("span", compared["b"], class_="name"),
+            html.el("span", compared["b"], class_="name"),
             f"{b} = ",
-            el("strong", signed(number["value"])),
-            el("span", f" 95 % {interval(number)}", class_="interval"),
+            html.el("strong", html.signed(number["value"])),
+            html.el("span", f" 95 % {html.interval(number)}", class_="interval"),
             class_="big",
         ),
-        paragraph(verdict(compared), css="verdict"),
-        paragraph(
-            f"{metric_name(compared['at']['metric'])} ({at_name(compared['at'])}{only}); n {number['n']:,} in both; {excluded}."
-            f"{includes(run, recounted=False)}",
-            css="say",
+        html.el("p", verdict(compared), class_="verdict"),
+        html.remark(
+            f"{html.metric_name(at['metric'])} ({html.at_name(at)}{only}); n {number['n']:,} in both; {excluded}.",
+            html.includes(run, recounted=False),
         ),
-        paragraph(plain_note(number["note"]), css="say") if number["note"] else None,
-        el("details", el("summary", "Tests"), notes(tests)) if tests else None,
+        html.remark(html.plain_note(number["note"])) if number["note"] else None,
+        html.folded("Tests", html.notes(tests)) if tests else None,
         class_="lead",
     )
 
@@ -175,43 +143,35 @@ def verdict(compared: Compared) -> str:
     if low is None or high is None:
         return "There is no interval, so this difference may be chance."
     if low <= 0 <= high:
-        missed = (
-            f"; a true one below {share(compared['detectable'])} would often be missed"
-            if compared["detectable"]
-            else ""
-        )
+        least = compared["detectable"]
+        missed = f"; a true one below {html.share(least)} would often be missed" if least else ""
         return f"No difference is shown: the interval holds zero{missed}."
     said = f"{compared['a']} scores {'higher' if value > 0 else 'lower'} than {compared['b']}"
     if holm is None:
         return f"{said} by its interval; there is no test."
-    test = f"p {p_value(holm)} after Holm's correction over all declared comparisons"
+    test = f"p {html.p_value(holm)} after Holm's correction over all declared comparisons"
     return f"{said}, and its test confirms it: {test}." if holm < _LEVEL else f"{said} by its interval alone: {test}."
 
 
 def _means(document: Document, corpus: str, headline_at: At) -> Markup:
     rows = [row for row in document["headline"]["means"] if row["corpus"] == corpus]
-    at, shown = {**headline_at, "judge": rows[0]["judge"]}, looks(document, corpus)
-    dots = [Dot(cell_name(row, at), row, shown[row["cell"]], row["control"]) for row in rows]
-    about = f"{at_name(at)}; {counted(row for row in rows if row['value'] is not None)}"
-    named = f"Bars are 95 % intervals.{named_only(document, corpus)}"
-    title = f"{metric_name(at['metric'])}, {corpus}"
-    listed = [
-        (
-            cell_name(row, at),
-            share(row["value"], at["metric"]),
-            interval(row),
-            row["n"],
-            row["excluded"],
-            plain_note(row["note"]),
-        )
-        for row in rows
-    ]
-    return figure(
+    at, shown = {**headline_at, "judge": rows[0]["judge"]}, html.looks(document, corpus)
+    dots = [Dot(html.cell_name(row, at), row, shown[row["cell"]], row["control"]) for row in rows]
+    about = f"{html.at_name(at)}; {html.counted(row for row in rows if row['value'] is not None)}"
+    named = f"Bars are 95 % intervals.{html.named_only(document, corpus)}"
+    title = f"{html.metric_name(at['metric'])}, {corpus}"
+    columns: html.Columns = {
+        "cell": lambda row: html.cell_name(row, at),
+        "mean": lambda row: html.share(row["value"], at["metric"]),
+        **html.COUNTED,
+        "note": lambda row: html.plain_note(row["note"]),
+    }
+    return html.figure(
         document["run"],
         title,
         f"{about}. {named}",
         dot_chart(f"headline-{corpus}", title, about, dots, x=at["metric"], differences=False),
-        numbers(title, ("cell", "mean", "95 % interval", "n", "excluded", "note"), listed, words=(0, 5)),
+        html.numbers(title, columns, rows, words=("note",)),
     )
 
 
@@ -234,27 +194,27 @@ def page(document: Document) -> str:
     run = document["run"]
     title = f"{run['study']} on {', '.join(run['corpora'])}"
     links = [(name, said) for name, said in _LINKS if name != "dials" or document["dials"]]
-    head = el(
+    head = html.el(
         "head",
-        void("meta", charset="utf-8"),
-        void("meta", http_equiv="Content-Security-Policy", content=_policy(css, script)),
-        void("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        void("meta", name="referrer", content="no-referrer"),
-        el("title", f"{title}: memlake report"),
-        el("style", Markup(css)),  # noqa: S704 - a file of ours
+        html.void("meta", charset="utf-8"),
+        html.void("meta", http_equiv="Content-Security-Policy", content=_policy(css, script)),
+        html.void("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        html.void("meta", name="referrer", content="no-referrer"),
+        html.el("title", f"{title}: memlake report"),
+        html.el("style", Markup(css)),  # noqa: S704 - a file of ours
     )
-    body = el(
+    body = html.el(
         "body",
-        el("a", "Skip to the questions", href="#browser", class_="skip"),
-        el(
+        html.el("a", "Skip to the questions", href="#browser", class_="skip"),
+        html.el(
             "header",
-            el("p", "memlake report", class_="kicker"),
-            el("h1", title),
-            el("p", f"run {run['run_id']}, {run['questions']:,} questions", class_="sub"),
+            html.el("p", "memlake report", class_="kicker"),
+            html.el("h1", title),
+            html.el("p", f"run {run['run_id']}, {run['questions']:,} questions", class_="sub"),
             run_card(run),
-            el("nav", *(el("a", said, href=f"#{name}") for name, said in links), aria_label="Sections"),
+            html.el("nav", *(html.el("a", said, href=f"#{name}") for name, said in links), aria_label="Sections"),
         ),
-        el(
+        html.el(
             "main",
             headline(document),
             dials(document),
@@ -267,9 +227,9 @@ def page(document: Document) -> str:
             browser(document),
         ),
         data(document),
-        el("script", Markup(script)),  # noqa: S704 - a file of ours
+        html.el("script", Markup(script)),  # noqa: S704 - a file of ours
     )
-    return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
+    return f"<!doctype html>\n{html.el('html', head, body, lang='en')}\n"
 
 
 def _policy(css: str, script: str) -> str:

@@ -41,7 +41,7 @@ class Best:
         self.threshold[questions] = np.inf
 
     def wants_a_first_guess(self, units: int) -> bool:
-        """Whether a first block of so many units tells a threshold."""
+        """Whether a first block of so many units gives a threshold."""
         return not self._guessed and units >= self._k
 
     def guess(self, scores: Float32s) -> None:
@@ -90,8 +90,8 @@ class Best:
         self._score[question, place] = score
         self._unit[question, place] = unit
 
-    def _widen(self, wanted: int) -> None:
-        more = wanted - self._score.shape[1]
+    def _widen(self, width: int) -> None:
+        more = width - self._score.shape[1]
         if more > 0:
             # By half as much again: thousands of ties arrive block by block.
             more = max(more, self._score.shape[1] // 2)

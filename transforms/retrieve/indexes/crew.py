@@ -21,18 +21,12 @@ class Crew:
     fraction when anything else runs beside it.
     """
 
-    def __init__(self, parts: int) -> None:
-        self.parts = parts
-        self._pool = ThreadPoolExecutor(parts) if parts > 1 else None
+    def __init__(self, parts: int, pool: ThreadPoolExecutor | None = None) -> None:
+        self.parts, self._pool = parts, pool
 
     def map(self, function: Callable[[Item], Made], items: Iterable[Item]) -> Iterator[Made]:
         """What a function makes of each item, in order."""
         return map(function, items) if self._pool is None else self._pool.map(function, items)
-
-    def close(self) -> None:
-        """Let the threads go."""
-        if self._pool is not None:
-            self._pool.shutdown()
 
 
 @contextmanager
@@ -47,9 +41,5 @@ def crew_for(questions: int, units: int | None) -> Iterator[Crew]:
     if parts <= 1:
         yield Crew(1)
         return
-    crew = Crew(parts)
-    try:
-        with threadpool_limits(1, user_api="blas"):
-            yield crew
-    finally:
-        crew.close()
+    with ThreadPoolExecutor(parts) as pool, threadpool_limits(1, user_api="blas"):
+        yield Crew(parts, pool)

@@ -35,7 +35,7 @@ class Cutoffs:
     """Where contexts end: after a token budget, or after the first k units.
 
     Attributes:
-        candidates: how long the candidate list is that a loss is told by, a context of its own; 0 for none.
+        candidates: how long the candidate list is that a loss is decided by, a context of its own; 0 for none.
     """
 
     tokens: tuple[int, ...] = ()
@@ -167,6 +167,7 @@ class Search:
         return edge.submit(replies()).result()
 
 
+# In the order in which a plan has them.
 Stage = Literal["seed", "fuse", "filter", "rank", "expand", "rerank", "show", "swap", "pack"]
 
 

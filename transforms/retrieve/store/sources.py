@@ -33,7 +33,7 @@ class Sources:
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """The turns of a conversation by ordinal, from 0."""
+    """The turns of a conversation by ordinal, from 0, in one chunk."""
 
     turns: pa.Table
 
@@ -93,11 +93,6 @@ def sources_of(unit_ids: pa.ChunkedArray, provenance: pa.Table) -> Sources:
     touching = here["touches_text"].to_numpy(zero_copy_only=False).astype(np.bool_)
     pairs = np.unique(np.stack([unit[touching], turn[touching]]), axis=1)
     return Sources(pairs[0], pairs[1], begins)
-
-
-def record_of(turns: pa.Table) -> Record:
-    """The conversation from its turns, sorted by ordinal."""
-    return Record(turns.combine_chunks())
 
 
 def latest(sources: Sources, dates: Ints) -> Ints:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from memlake.transforms.base.arrays import Float32s, Ints
 from memlake.transforms.base.errors import NotFoundError, UsageError
 from memlake.transforms.embed.outputs import Outputs, as_outputs, outputs_from
-from memlake.transforms.retrieve.store.sources import Record, Sources, record_of, sources_of
+from memlake.transforms.retrieve.store.sources import Record, Sources, sources_of
 from memlake.transforms.text.content_tokens import Language, content_tokens_of
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ class Store(Stock):
         Raises:
             UsageError: its turns were not read.
         """
-        return record_of(self.needed("turns"))
+        return Record(self.needed("turns").combine_chunks())
 
     def needed(self, table: str) -> pa.Table:
         """A table that a step reads beside units.
@@ -142,12 +142,7 @@ class Store(Stock):
         unit = np.repeat(np.arange(len(self)), np.diff(coded.offsets))
         tokens = self.units.select(["corpus", "representation", "conversation_id"]).take(unit)
         tokens = tokens.append_column(UNIT_TOKENS.field("token"), coded.vocabulary.take(pa.array(coded.numbers)))
-        return (
-            tokens.group_by(UNIT_TOKENS.names, use_threads=False)
-            .aggregate([])
-            .select(UNIT_TOKENS.names)
-            .cast(UNIT_TOKENS)
-        )
+        return tokens.group_by(UNIT_TOKENS.names, use_threads=False).aggregate([]).cast(UNIT_TOKENS)
 
 
 def coded_tokens(texts: pa.Array | pa.ChunkedArray, language: Language) -> Coded:
@@ -174,14 +169,13 @@ def open_store(
         units: rows of the units schema; may be none.
         vectors: outputs of the units, aligned with them; or vectors alone, shape (units, dimension), rows of NaN where a
             unit has none.
-        language: how content tokens are stemmed.
         beside: rows of the conversation in other tables, by the table's name, for plans that read them; those of other
             units do no harm.
 
     Raises:
         UsageError: the units are of several conversations, or the vectors are not one a unit.
     """
-    named = units.select(["corpus", "conversation_id"]).group_by(["corpus", "conversation_id"]).aggregate([])
+    named = units.group_by(["corpus", "conversation_id"]).aggregate([])
     if named.num_rows > 1:
         raise UsageError(
             f"conversations={named.num_rows} in one store: units of exactly one conversation are allowed",

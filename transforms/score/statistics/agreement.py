@@ -34,6 +34,7 @@ from memlake.transforms.study.study import Study
 
 _ANSWER = ["cell", "cutoff_kind", "cutoff", "label_set", "question_id", "repeat", "conversation_id"]
 _GROUP = ["cell", "cutoff_kind", "cutoff", "label_set"]
+_VERDICT = "judge_accuracy"
 _NO_KAPPA = "no_variance: a judge gives every answer the same verdict, so chance agreement is all there is"
 _SAME = "no_variance: every resample has the same kappa"
 
@@ -74,16 +75,8 @@ def agreement_rows(
         verdicts = _verdicts(rows.filter(pc.field("corpus") == corpus))
         weights = cluster_weights(verdicts.clusters, seed)
         for (cell, kind, cutoff, label_set), mask in verdicts.groups:
-            common: dict[str, object] = {
-                "run_id": run_id,
-                "corpus": corpus,
-                "metric": "judge_accuracy",
-                "cell_a": cell,
-                "cutoff_kind": kind,
-                "cutoff": cutoff,
-                "label_set": label_set,
-                "slice": "all",
-            }
+            series = Series(cell, _VERDICT, kind, cutoff, label_set, judge="")
+            common = {"corpus": corpus, "slice": "all", **series.columns}
             alike = [place for place, name in enumerate(verdicts.judges) if name not in unlike]
             for pair in combinations(alike, 2):
                 yield from _kappa_row(verdicts, pair, mask, weights, seed=seed, common=common)
@@ -219,9 +212,6 @@ def _by_cluster(verdicts: Verdicts, numbers: Floats | Bools) -> Floats:
     return summed.astype(np.float64)
 
 
-_VERDICT = "judge_accuracy"
-
-
 class _Judged(NamedTuple):
     """Verdicts of one corpus by series, over one list of questions."""
 
@@ -238,7 +228,7 @@ def repeat_rows(
     """
     rows = judgements.filter((pc.field("run_id") == run_id) & (pc.field("corpus") == scores.corpus))
     judged = _judged(rows)
-    common: dict[str, object] = {"run_id": run_id, "corpus": scores.corpus}
+    common: dict[str, object] = {"corpus": scores.corpus}
     for place in sorted(scores.repeated):
         grid = Grid(common | scores.series[place].columns, scores.cluster_of, _scored(scores, place))
         yield from spread_row(grid, "reader")

@@ -13,15 +13,7 @@ import numpy as np
 
 from memlake.schemas.metrics import METRICS
 from memlake.transforms.base.arrays import Bools, Floats
-from memlake.transforms.score.statistics.resampling import (
-    Weights,
-    bootstrap_method,
-    detectable,
-    holm,
-    mcnemar,
-    ratio_intervals,
-    sign_flips,
-)
+from memlake.transforms.score.statistics import resampling
 from memlake.transforms.score.statistics.series import (
     MAJORITY,
     NO_CELL,
@@ -53,17 +45,17 @@ class Pair:
 
     @cached_property
     def values_a(self) -> Floats:
-        """By question."""
+        """The first cell's scores by question."""
         return self._values(self.a)
 
     @cached_property
     def values_b(self) -> Floats:
-        """By question."""
+        """The second cell's scores by question."""
         return self._values(self.b)
 
     @property
     def differences(self) -> Floats:
-        """By question: a - b, NaN unless both were scored."""
+        """The differences a - b by question, NaN unless both were scored."""
         return self.values_a - self.values_b
 
     @property
@@ -108,10 +100,9 @@ class Pair:
 
 def comparison_rows(
     corpora: Sequence[CorpusScores],
-    weights: Mapping[str, Weights],
+    weights: Mapping[str, resampling.Weights],
     declared: Mapping[str, Sequence[Comparison]],
     *,
-    run_id: str,
     seed: int,
 ) -> list[dict[str, object]]:
     """Rows difference, mcnemar and shift of every comparison, on each corpus, on each slice.
@@ -123,25 +114,28 @@ def comparison_rows(
     made: list[dict[str, object]] = []
     for scores in corpora:
         named = {comparison.name: comparison for comparison in declared[scores.corpus]}
-        here = {name: Pair(scores, one.measure, one.a, one.b, one.categories) for name, one in named.items()}
+        here = {
+            name: Pair(scores, comparison.measure, comparison.a, comparison.b, comparison.categories)
+            for name, comparison in named.items()
+        }
         for name, pair in here.items():
-            made += _difference_rows(name, pair, weights[scores.corpus], run_id=run_id, seed=seed)
-            made += _mcnemar_rows(name, pair, run_id=run_id)
+            made += _difference_rows(name, pair, weights[scores.corpus], seed=seed)
+            made += _mcnemar_rows(name, pair)
             if against := named[name].against:
                 other = here.get(against)
-                made += _shift_rows(name, pair, against, other, weights[scores.corpus], run_id=run_id, seed=seed)
+                made += _shift_rows(name, pair, against, other, weights[scores.corpus], seed=seed)
     for statistic in ("difference", "mcnemar"):
         _correct([row for row in made if row["statistic"] == statistic and row["slice"] == "all"])
     return made
 
 
 def _correct(family: list[dict[str, object]]) -> None:
-    corrected = holm([row["p"] for row in family])  # type: ignore[misc]
+    corrected = resampling.holm([row["p"] for row in family])  # type: ignore[misc]
     for row, value in zip(family, corrected, strict=True):
         row.update(row_of(**(row | {"p_holm": value})))
 
 
-def _difference_rows(name: str, pair: Pair, weights: Weights, *, run_id: str, seed: int) -> Iterator[dict[str, object]]:
+def _difference_rows(name: str, pair: Pair, weights: resampling.Weights, *, seed: int) -> Iterator[dict[str, object]]:
     for which, fields in _paired(pair.scores, pair.measure, pair.differences, pair.asked, weights, seed=seed):
         paired = np.isfinite(pair.differences) & which
         if pair.is_yes_or_no:
@@ -149,7 +143,7 @@ def _difference_rows(name: str, pair: Pair, weights: Weights, *, run_id: str, se
             said = "" if _is_whole(pair, paired) else MAJORITY
             fields |= {"only_a": only_a, "only_b": only_b, "note": notes(str(fields["note"] or ""), said)}
         yield row_of(
-            **_measured(pair, run_id)
+            **_measured(pair)
             | fields
             | {
                 "statistic": "difference",
@@ -163,12 +157,12 @@ def _difference_rows(name: str, pair: Pair, weights: Weights, *, run_id: str, se
 
 
 def _shift_rows(
-    name: str, pair: Pair, against: str, other: Pair | None, weights: Weights, *, run_id: str, seed: int
+    name: str, pair: Pair, against: str, other: Pair | None, weights: resampling.Weights, *, seed: int
 ) -> Iterator[dict[str, object]]:
     """How far this difference lies from another's, on the questions that all four cells scored."""
     common = {"statistic": "shift", "comparison": name, "cell_a": name, "cell_b": against}
     if other is None:
-        yield row_of(**_measured(pair, run_id) | common | {"slice": "all", "note": _OTHER_CORPUS.format(against, name)})
+        yield row_of(**_measured(pair) | common | {"slice": "all", "note": _OTHER_CORPUS.format(against, name)})
         return
     shifts = pair.differences - other.differences
     asked = pair.asked | other.asked
@@ -176,7 +170,7 @@ def _shift_rows(
         which = mask & asked
         said = [] if other.measure == pair.measure else [_OTHER_MEASURE]
         yield row_of(
-            **_measured(pair, run_id)
+            **_measured(pair)
             | fields
             | common
             | {
@@ -188,14 +182,14 @@ def _shift_rows(
 
 
 def _paired(
-    scores: CorpusScores, measure: Measure, values: Floats, asked: Bools, weights: Weights, *, seed: int
+    scores: CorpusScores, measure: Measure, values: Floats, asked: Bools, weights: resampling.Weights, *, seed: int
 ) -> Iterator[tuple[Bools, dict[str, object]]]:
-    """By slice: mean, interval, p and detectable difference of paired values, NaN where a question is not paired."""
+    """Mean, interval, p and detectable difference by slice, of values that are NaN where a question is not paired."""
     slices = scores.slices(measure.label_set)
     paired = np.isfinite(values)
     sums = scores.by_cluster(np.where(paired, values, 0.0)[None, :], slices)[0]
     counts = scores.by_cluster(paired[None, :], slices)[0]
-    low, high = ratio_intervals(weights, sums, counts)
+    low, high = resampling.ratio_intervals(weights, sums, counts)
     for place, (name, mask) in enumerate(slices):
         n, clusters = int(counts[place].sum()), int(np.sum(counts[place] > 0))
         fields: dict[str, object] = {"slice": name, "n": n, "clusters": clusters, "note": NO_SCORES}
@@ -204,22 +198,22 @@ def _paired(
         if n:
             fields["value"] = sums[place].sum() / n
             fields["note"] = ONE_CLUSTER
-        fields["method"] = bootstrap_method(seed)
+        fields["method"] = resampling.bootstrap_method(seed)
         if clusters > 1:
-            test = sign_flips(sums[place], seed=seed)
+            test = resampling.sign_flips(sums[place], seed=seed)
             fields |= {
                 "low": low[place],
                 "high": high[place],
                 "p": test.p,
-                "detectable": detectable(sums[place], counts[place]),
-                "method": f"{bootstrap_method(seed)}; {test.method}",
+                "detectable": resampling.detectable(sums[place], counts[place]),
+                "method": f"{resampling.bootstrap_method(seed)}; {test.method}",
                 "note": notes(few_clusters(clusters, flips=test.flips), NO_VARIANCE if np.isnan(low[place]) else ""),
             }
         yield mask, fields
 
 
-def _mcnemar_rows(name: str, pair: Pair, *, run_id: str) -> Iterator[dict[str, object]]:
-    """Of a yes-or-no metric; its value is the share of the discordant questions that only cell_a has right."""
+def _mcnemar_rows(name: str, pair: Pair) -> Iterator[dict[str, object]]:
+    """McNemar's test of a yes-or-no metric; its value is the share of discordant ones that only cell_a has right."""
     if not pair.is_yes_or_no or not pair.whole:
         return
     both = np.isfinite(pair.differences)
@@ -228,9 +222,9 @@ def _mcnemar_rows(name: str, pair: Pair, *, run_id: str) -> Iterator[dict[str, o
         if not paired.any():
             continue
         only_a, only_b = _discordant(pair, paired)
-        test = mcnemar(only_a, only_b)
+        test = resampling.mcnemar(only_a, only_b)
         yield row_of(
-            **_measured(pair, run_id)
+            **_measured(pair)
             | {
                 "statistic": "mcnemar",
                 "comparison": name,
@@ -264,5 +258,5 @@ def _is_whole(pair: Pair, paired: Bools) -> bool:
     return bool(np.isin([pair.values_a[paired], pair.values_b[paired]], (0, 1)).all())
 
 
-def _measured(pair: Pair, run_id: str) -> dict[str, object]:
-    return {"run_id": run_id, "corpus": pair.scores.corpus, **pair.series(pair.a).columns}
+def _measured(pair: Pair) -> dict[str, object]:
+    return {"corpus": pair.scores.corpus, **pair.series(pair.a).columns}

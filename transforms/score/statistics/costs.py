@@ -5,6 +5,7 @@ apart: it is no part of a memory. A dollar that nobody knows is null, with a not
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -120,6 +121,8 @@ AMORTISED_OVER = (1, 10, 100, 1000)
 
 _SHARED = "journal prices of the runs that wrote it, by the tokens of its pieces; embedding by characters"
 _AT = ("corpus", "cell", "cutoff_kind", "cutoff")
+# The columns that tell the rows of a cost apart, where it has them.
+_KEYS = (*_AT, "judge", "label_set", "conversation_id", "question_id")
 
 
 def costs_of(
@@ -142,11 +145,11 @@ def costs_of(
             judgements and scores, and the stored calls, runs, extractions, representations, units and conversations.
         seconds: by corpus and cell, of searching.
     """
-    tables = {
-        file.name: connection.sql(file.text, params={"run_id": run_id}).to_arrow_table() for file in sql_files("costs")
-    }
-    # In one order, so that sums have the same bits.
-    tables = {name: table.sort_by([(key, "ascending") for key in _keys(table)]) for name, table in tables.items()}
+    tables: dict[str, pa.Table] = {}
+    for file in sql_files("costs"):
+        table = connection.sql(file.text, params={"run_id": run_id}).to_arrow_table()
+        # In one order, so that sums have the same bits.
+        tables[file.name] = table.sort_by([(name, "ascending") for name in table.column_names if name in _KEYS])
     conversations: dict[str, set[str]] = {}
     for table in tables.values():
         for corpus, name in zip(table["corpus"].to_pylist(), table["conversation_id"].to_pylist(), strict=True):
@@ -161,13 +164,6 @@ def costs_of(
             *_seconds_rows(seconds or {}),
         ]
     return table_of(row | {"run_id": run_id} for row in rows)
-
-
-def _keys(table: pa.Table) -> list[str]:
-    """The columns that tell the rows of a cost apart."""
-    return [
-        name for name in table.column_names if name in (*_AT, "judge", "label_set", "conversation_id", "question_id")
-    ]
 
 
 def _read_rows(tables: Mapping[str, pa.Table], corpora: Mapping[str, AskedCorpus]) -> Iterator[dict[str, object]]:
@@ -203,13 +199,11 @@ def _read_rows(tables: Mapping[str, pa.Table], corpora: Mapping[str, AskedCorpus
             continue
         corpus = corpora[str(fields["corpus"])]
         tokeniser = rows["tokeniser"][0].as_py()
-        row = mean_row(
-            corpus, fields, rows, "tokens", "tokens_read_per_question", note=f"{NO_MODEL}: evidence by {tokeniser}"
-        )
+        note = f"{NO_MODEL}: evidence by {tokeniser}"
+        row = mean_row(corpus, fields, rows, "tokens", "tokens_read_per_question", note=note)
         yield row
-        yield row_of(
-            **{**row, "statistic": "usd_read_per_question", "value": None, "low": None, "high": None, "note": NO_MODEL}
-        )
+        unpriced = {"statistic": "usd_read_per_question", "value": None, "low": None, "high": None, "note": NO_MODEL}
+        yield row_of(**row | unpriced)
 
 
 def _finite_mean(column: pa.ChunkedArray) -> float | None:
@@ -240,35 +234,19 @@ def _correct_rows(tables: Mapping[str, pa.Table], corpora: Mapping[str, AskedCor
         said = said or ("" if right.sum() or not known.any() else NOTHING_CORRECT)
         unjudged = "" if judged.all() else NO_VERDICT
         n, excluded = int(known.sum()), int(np.sum(~known))
-        yield ratio_row(
-            corpus,
-            fields,
-            spent,
-            right,
-            "usd_per_1000_correct",
-            n=n,
-            excluded=excluded,
-            note=notes(said, unjudged) or "",
-            times=1000.0,
-        )
+        row = partial(ratio_row, corpus, fields, times=1000.0)
+        note = notes(said, unjudged) or ""
+        yield row(spent, right, "usd_per_1000_correct", n=n, excluded=excluded, note=note)
         of = written.get((fields["corpus"], fields["cell_a"]), {})
         there = corpus.by_conversation(rows, known.astype(np.float64)) > 0
         writing = np.array([value if (value := of.get(name)) is not None else np.nan for name in corpus.places])
         if np.isfinite(writing[there]).all():
             both = spent + np.where(there, writing, 0.0)
         else:
-            both, right, said, n = np.zeros_like(spent), np.zeros_like(right), PRICE_UNKNOWN, 0
-        yield ratio_row(
-            corpus,
-            fields,
-            both,
-            right,
-            "usd_per_1000_correct_with_write",
-            n=n,
-            excluded=excluded if n else len(rows),
-            note=notes(said, unjudged) or "",
-            times=1000.0,
-        )
+            both, right, n = np.zeros_like(spent), np.zeros_like(right), 0
+            note = notes(PRICE_UNKNOWN, unjudged) or ""
+        excluded = excluded if n else len(rows)
+        yield row(both, right, "usd_per_1000_correct_with_write", n=n, excluded=excluded, note=note)
 
 
 def _judge_rows(judged: pa.Table, corpora: Mapping[str, AskedCorpus]) -> Iterator[dict[str, object]]:

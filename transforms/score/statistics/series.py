@@ -33,7 +33,7 @@ _NUMBERS = {field.name for field in STATISTICS.columns if field.type == pa.float
 
 
 def row_of(**fields: object) -> dict[str, object]:
-    """One row; what is not given is '' or 0 or null.
+    """One row of STATISTICS; a column that is not given is '' or 0 or null.
 
     Floats get 12 significant digits, so that the order in which a machine adds does not show; what is no finite number
     is null.

@@ -24,7 +24,7 @@ _SERIES_AT_A_TIME = 256
 _SUMS_AT_A_TIME = 4_000_000
 
 
-def mean_rows(scores: CorpusScores, weights: Weights, *, run_id: str, seed: int) -> Iterator[dict[str, object]]:
+def mean_rows(scores: CorpusScores, weights: Weights, *, seed: int) -> Iterator[dict[str, object]]:
     """A mean and a macro_mean for each series and slice: the micro mean, and the mean of the conversations' means."""
     by_label: dict[str, list[int]] = {}
     for number, series in enumerate(scores.series):
@@ -52,7 +52,6 @@ def mean_rows(scores: CorpusScores, weights: Weights, *, run_id: str, seed: int)
                         n, clusters = int(counts[place, which].sum()), int(there[place, which].sum())
                         if n or excluded[place, which]:
                             yield row_of(
-                                run_id=run_id,
                                 corpus=scores.corpus,
                                 **scores.series[number].columns,
                                 statistic=statistic,
@@ -77,7 +76,7 @@ def _ends(weights: Weights, sums: Floats, counts: Floats) -> tuple[Floats, Float
 def statistics_of(scores: pa.Table, judgements: pa.Table, study: Study, *, run_id: str) -> pa.Table:
     """Rows of STATISTICS, in the order of their key; the same for the same rows in any order.
 
-    A question's value is the mean over the repeats of its answer that were scored. What cannot be told is null, with a
+    A question's value is the mean over the repeats of its answer that were scored. What is not known is null, with a
     note that says why.
 
     Args:
@@ -87,7 +86,8 @@ def statistics_of(scores: pa.Table, judgements: pa.Table, study: Study, *, run_i
     """
     # One thread, since how BLAS divides its work would show in the last digits.
     with threadpool_limits(1, user_api="blas"):
-        return table_of(_rows(list(corpora_of(scores, run_id)), judgements, study, run_id=run_id))
+        rows = _rows(list(corpora_of(scores, run_id)), judgements, study, run_id=run_id)
+        return table_of(row | {"run_id": run_id} for row in rows)
 
 
 def differences_of(scores: pa.Table, comparisons: Sequence[Comparison], *, run_id: str, seed: int) -> pa.Table:
@@ -95,7 +95,8 @@ def differences_of(scores: pa.Table, comparisons: Sequence[Comparison], *, run_i
     with threadpool_limits(1, user_api="blas"):
         corpora = list(corpora_of(scores, run_id))
         declared = {scores.corpus: comparisons for scores in corpora}
-        return table_of(comparison_rows(corpora, _weights(corpora, seed), declared, run_id=run_id, seed=seed))
+        rows = comparison_rows(corpora, _weights(corpora, seed), declared, seed=seed)
+        return table_of(row | {"run_id": run_id} for row in rows)
 
 
 def _rows(
@@ -103,13 +104,13 @@ def _rows(
 ) -> Iterator[dict[str, object]]:
     weights = _weights(corpora, study.seed)
     for scores in corpora:
-        yield from mean_rows(scores, weights[scores.corpus], run_id=run_id, seed=study.seed)
+        yield from mean_rows(scores, weights[scores.corpus], seed=study.seed)
         yield from repeat_rows(scores, judgements, study, run_id=run_id)
     declared = {
-        scores.corpus: [one for one in study.comparisons if scores.corpus in study.corpora_of(one)]
+        scores.corpus: [comparison for comparison in study.comparisons if scores.corpus in study.corpora_of(comparison)]
         for scores in corpora
     }
-    yield from comparison_rows(corpora, weights, declared, run_id=run_id, seed=study.seed)
+    yield from comparison_rows(corpora, weights, declared, seed=study.seed)
     yield from agreement_rows(judgements, run_id=run_id, seed=study.seed, unlike=unlike_judges(study))
 
 

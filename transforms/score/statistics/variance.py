@@ -8,6 +8,7 @@ of its component.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -70,6 +71,8 @@ def component_rows(grid: Grid) -> Iterator[dict[str, object]]:
     found = components(values) if len(values) > 1 else dict.fromkeys((STEPS[axis] for axis in levels), np.nan)
     shape = ", ".join(f"{STEPS[axis]} x {values.shape[axis]}" for axis in levels)
     counted = _counted(grid)
+    # There is no interval here that could be too short, so the name of the note is enough.
+    few = "few_clusters" if few_clusters(counted["clusters"]) else ""
     for step, value in found.items():
         said = "" if len(values) > 1 else _NO_COMMON
         yield row_of(
@@ -79,14 +82,9 @@ def component_rows(grid: Grid) -> Iterator[dict[str, object]]:
                 "statistic": f"var_{step}",
                 "value": max(value, 0.0) if np.isfinite(value) else value,
                 "method": _NESTED.format(shape),
-                "note": notes(few_clusters_of(counted), said or (_TRUNCATED if value < 0 else "")),
+                "note": notes(few, said or (_TRUNCATED if value < 0 else "")),
             }
         )
-
-
-def few_clusters_of(counted: dict[str, object]) -> str:
-    """The note on too few conversations, where there is no interval that could be too short."""
-    return "few_clusters" if few_clusters(int(counted["clusters"])) else ""  # type: ignore[call-overload]
 
 
 def components(values: Floats) -> dict[str, float]:
@@ -122,7 +120,7 @@ def stacked(blocks: Sequence[Floats]) -> Floats:
     return made
 
 
-def _counted(grid: Grid) -> dict[str, object]:
+def _counted(grid: Grid) -> dict[str, Any]:
     complete = grid.complete
     there = np.isfinite(grid.values).any(axis=(1, 2, 3))
     return {

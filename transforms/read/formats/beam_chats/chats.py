@@ -21,7 +21,7 @@ from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Session, Source
 from memlake.transforms.read.common.draft import Draft
-from memlake.transforms.read.common.json_items import read_items
+from memlake.transforms.read.common.json_items import items_of
 from memlake.transforms.read.common.reader import Reader, bears
 from memlake.transforms.read.common.side_files import beside, first_readable, folders_of, stem_of
 from memlake.transforms.read.formats.beam_chats.questions import QUESTIONS, questions_beside
@@ -38,10 +38,8 @@ _CHAT = "chat"
 def _read(source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG001
     """Yield the one conversation of a chat, with the questions that stand beside it."""
     batches, letters = list[Any](), list[DeadLetter]()
-    for item in read_items(source.uri):
-        if isinstance(item, DeadLetter):
-            letters.append(item)
-        elif item.index is None:
+    for item in items_of(source.uri, letters):
+        if item.index is None:
             letters.append(_side_file(item.value, source.uri))
         else:
             batches.append(item.value)

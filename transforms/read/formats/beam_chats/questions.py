@@ -14,7 +14,7 @@ from typing import Any
 from memlake.transforms.base.conversation import Conversation, DeadLetter, Question
 from memlake.transforms.read.common.arrange import gold_of
 from memlake.transforms.read.common.draft import Letters
-from memlake.transforms.read.common.json_items import read_items
+from memlake.transforms.read.common.json_items import items_of
 from memlake.transforms.read.common.side_files import beside, first_readable
 from memlake.transforms.text.clean import as_answer, as_name, listed
 
@@ -34,10 +34,8 @@ def questions_beside(conversation: Conversation) -> tuple[list[Question], list[D
         error = f"no {_NAME}.json beside the chat: conversation {conversation.conversation_id!r} has no questions"
         return [], [DeadLetter("questions_missing", error, uri, None, "file", "kept")]
     questions, letters = list[Question](), Letters(found)
-    for item in read_items(found):
-        if isinstance(item, DeadLetter):
-            letters.letters.append(item)
-        elif isinstance(item.value, dict):
+    for item in items_of(found, letters.letters):
+        if isinstance(item.value, dict):
             _add(item.value, conversation, questions, letters)
         else:
             letters.position = item.index

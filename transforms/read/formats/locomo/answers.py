@@ -1,4 +1,4 @@
-"""Answers as LoCoMo's corrections print them: remarks taken off, and what says that it cannot be known told apart.
+"""Answers as LoCoMo's corrections print them: remarks taken off, and what says that it cannot be known recognised.
 
 The corrections are prose. Read by these rules, in this order:
 

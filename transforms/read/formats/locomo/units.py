@@ -1,7 +1,6 @@
 """Units that LoCoMo brings along, extracted by a model: observations with their turns, summaries and events by session."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, SuppliedUnit
@@ -9,18 +8,8 @@ from memlake.transforms.read.common.draft import Draft
 from memlake.transforms.read.formats.locomo.questions import gold_of
 from memlake.transforms.text.clean import text_fault
 
-
-@dataclass(slots=True)
-class _Given:
-    """A unit as the source gives it: of the session `key`, from the turns that it cites, or from all of the session."""
-
-    representation: str
-    kind: str
-    text: Any
-    key: str
-    speaker: str | None = None
-    cited: object = None
-    attributes: dict[str, object] = field(default_factory=dict)
+# A unit without its session and turns yet, the key of that session, and the turns that it cites: None for all of them.
+_Given = tuple[SuppliedUnit, str, object]
 
 
 def units_of(parts: dict[str, Any], conversation: Conversation, draft: Draft) -> list[SuppliedUnit]:
@@ -31,21 +20,17 @@ def units_of(parts: dict[str, Any], conversation: Conversation, draft: Draft) ->
     for turn_id, number in zip(conversation.turn_id, conversation.session, strict=True):
         of_session[number].append(turn_id)
     units = []
-    for unit in _given(parts):
-        what = f"{unit.kind} of {unit.key} of {draft}"
-        if unit.key not in sessions:
+    for unit, key, cited in _given(parts):
+        what = f"{unit.kind} of {key} of {draft}"
+        if key not in sessions:
             # Some files carry summaries of sessions that they do not have; blank ones are nothing to report.
             if text_fault(unit.text) is None:
                 error = f"{what} belongs to no session with turns: {unit.text!r:.60}"
                 draft.report("dangling_session", error, "unit")
-            continue
-        if not draft.is_text(unit.text, what, "unit"):
-            continue
-        session = sessions[unit.key]
-        turn_ids = of_session[session] if unit.cited is None else _cited(unit.cited, turns, what, draft)
-        units.append(
-            SuppliedUnit(unit.representation, unit.kind, unit.text, session, turn_ids, unit.speaker, unit.attributes)
-        )
+        elif draft.is_text(unit.text, what, "unit"):
+            unit.session = sessions[key]
+            unit.turn_ids = of_session[unit.session] if cited is None else _cited(cited, turns, what, draft)
+            units.append(unit)
     return units
 
 
@@ -54,15 +39,15 @@ def _given(parts: dict[str, Any]) -> Iterator[_Given]:
         for speaker, sentences in _mapping(by_speaker):
             for entry in sentences if isinstance(sentences, list) else []:
                 sentence, cited = (entry[0], entry[1]) if isinstance(entry, list) and len(entry) > 1 else (entry, [])
-                yield _Given("observations", "observation", sentence, key, speaker, cited)
+                yield SuppliedUnit("observations", "observation", sentence, None, [], speaker), key, cited
     for key, summary in parts["session_summaries"].items():
-        yield _Given("session_summaries", "summary", summary, key)
+        yield SuppliedUnit("session_summaries", "summary", summary, None, []), key, None
     for key, by_speaker in parts["event_summaries"].items():
         date = by_speaker.get("date") if isinstance(by_speaker, dict) else None
-        attributes = {} if date is None else {"date": date}
+        attributes: dict[str, object] = {} if date is None else {"date": date}
         for speaker, events in _mapping(by_speaker):
             for event in (events if isinstance(events, list) else [events]) if speaker != "date" else []:
-                yield _Given("event_summaries", "event", event, key, speaker, attributes=attributes)
+                yield SuppliedUnit("event_summaries", "event", event, None, [], speaker, attributes), key, None
 
 
 def _mapping(value: object) -> list[tuple[str, Any]]:

@@ -19,11 +19,11 @@ No copy of the data was at hand: the layout is that of the benchmark's documenta
 
 from collections.abc import Iterator
 
-from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Source
+from memlake.transforms.base.conversation import Conversation, DeadLetter
 from memlake.transforms.read.common.choice_questions import choice_questions
 from memlake.transforms.read.common.dated_messages import places_of
 from memlake.transforms.read.common.draft import Draft
-from memlake.transforms.read.common.json_items import read_items
+from memlake.transforms.read.common.json_items import each_item
 from memlake.transforms.read.common.reader import Exactly, Reader, Within
 from memlake.transforms.read.common.side_files import stem_of
 from memlake.transforms.read.formats.membench.steps import Steps
@@ -35,17 +35,18 @@ _RECORD = Within({"message_list": ..., "QA": ...})
 _CUT = Exactly({"tid": ..., "message_list": ...})
 
 
-def _read(source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG001
-    """Yield one conversation a record."""
-    for item in read_items(source.uri):
-        if isinstance(item, DeadLetter):
-            yield item
-            continue
-        for keys, record in _records(item.value, (stem_of(source.uri),)):
-            yield from _conversation(record, keys, item.index, source.uri)
+def _conversations(value: object, index: int | None, uri: str) -> Iterator[Conversation | DeadLetter]:
+    for keys, record in _records(value, (stem_of(uri),)):
+        yield from _conversation(record, keys, index, uri)
 
 
-READER = Reader(name="membench", revision=1, layout="file", read=_read, wholes=(_RECORD, _CUT, {".*": Within(_CUT)}))
+READER = Reader(
+    name="membench",
+    revision=1,
+    layout="file",
+    read=each_item(_conversations),
+    wholes=(_RECORD, _CUT, {".*": Within(_CUT)}),
+)
 
 
 def _conversation(
@@ -63,9 +64,8 @@ def _conversation(
     made = draft.finish()
     if made is not None:
         flat = [message for item in messages for message in (item if isinstance(item, list) else [item])]
-        asked = record.get("QA")
         made.questions = choice_questions(
-            asked if isinstance(asked, list) else [asked],
+            record.get("QA"),
             draft,
             category=keys[-2] if len(keys) > 1 else keys[-1],
             attributes={**places_of(flat), "subcategory": keys[-1]},

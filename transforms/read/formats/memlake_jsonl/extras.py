@@ -125,7 +125,7 @@ def _named(given: object) -> tuple[str, str | None, str]:
 
 
 def _malformed(record: dict[str, Any], what: str) -> str | None:
-    """Why the labels of a question cannot be told, if so; a guess would score it under the wrong ones."""
+    """Why the labels of a question are not known, None where they are; a guess would score it under the wrong ones."""
     label_set, answerable = record.get("label_set"), record.get("answerable")
     if answerable is not None and not isinstance(answerable, bool):
         return f"answerable={answerable!r:.60} of {what} is {type(answerable).__name__}, true or false is expected"

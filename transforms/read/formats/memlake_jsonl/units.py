@@ -17,15 +17,13 @@ they are; new turns of a conversation make its units stale. Names of representat
 from collections.abc import Iterator
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Source
-from memlake.transforms.base.sources import open_uri
 from memlake.transforms.read.common.draft import Letters
 from memlake.transforms.read.common.json_items import Item, read_items
 from memlake.transforms.read.common.json_lines import LINE_BLOCK_BYTES, read_objects
-from memlake.transforms.read.common.reader import Reader
+from memlake.transforms.read.common.reader import Reader, head_of, unreadable
 from memlake.transforms.read.formats.memlake_jsonl.extras import supplied_unit
 from memlake.transforms.text.clean import as_name
 
-_HEAD_BYTES = 4096
 _UNIT = {"conversation_id": ..., "representation": ..., "text": ..., "turns": None}
 
 
@@ -58,10 +56,9 @@ READER = Reader(name="memlake-units", revision=1, layout="file", read=_read, ite
 def _items(source: Source) -> Iterator[Item | DeadLetter]:
     """The items of a list, or the objects of lines by their numbers."""
     try:
-        with open_uri(source.uri) as file:
-            head = file.read(_HEAD_BYTES)
+        head = head_of(source.uri)
     except OSError as error:
-        yield DeadLetter("unreadable", f"cannot be read: {error.strerror or error}", source.uri, None, "file")
+        yield unreadable(source.uri, error)
         return
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[":
         yield from read_items(source.uri)

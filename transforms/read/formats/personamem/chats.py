@@ -15,40 +15,33 @@ No copy of the data was at hand: the layouts are those of the benchmark's reposi
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from memlake.transforms.base.conversation import Conversation, DeadLetter, ReadOptions, Session, Source
-from memlake.transforms.base.sources import open_uri
 from memlake.transforms.read.common.arrange import ROLES
 from memlake.transforms.read.common.draft import Draft
 from memlake.transforms.read.common.json_items import read_items
 from memlake.transforms.read.common.json_lines import LINE_BLOCK_BYTES, read_objects
-from memlake.transforms.read.common.reader import Exactly, Reader, bears, header_of, whole_of
+from memlake.transforms.read.common.reader import Exactly, Reader, bears, head_of, header_of, whole_of
 from memlake.transforms.read.common.side_files import folders_of, stem_of
-from memlake.transforms.read.formats.personamem.questions import (
-    CONTEXT,
-    END,
-    TABLES,
-    Rows,
-    questions_of,
-    rows_beside,
-    table_letter,
-)
+from memlake.transforms.read.formats.personamem import questions
 from memlake.transforms.text.clean import as_name
 
 # Contexts are named by a hash, which tells them from other objects of one key.
 _CONTEXT = re.compile(r"[0-9a-f]{16,}", re.ASCII)
 _HISTORY = "chat_history"
-_HEAD_BYTES = 64 * 1024
 
 
 def _read(source: Source, options: ReadOptions) -> Iterator[Conversation | DeadLetter]:  # noqa: ARG001
     """Yield each history as far as its questions see it, with these questions."""
-    head = _head_of(source.uri)
-    if any(bears(header_of(head), table) for table in TABLES):
-        yield table_letter(source.uri)
+    head = b""
+    with suppress(OSError):  # whoever reads on reports it
+        head = head_of(source.uri)
+    if any(bears(header_of(head), table) for table in questions.TABLES):
+        yield questions.table_letter(source.uri)
         return
-    rows = rows_beside(source.uri, 2 if bears(whole_of(head), {_HISTORY: ...}) else 1)
+    rows = questions.rows_beside(source.uri, 2 if bears(whole_of(head), {_HISTORY: ...}) else 1)
     yield from rows.letters
     yield from _chat(rows, source.uri) if rows.version == 2 else _contexts(rows, source)
 
@@ -60,18 +53,18 @@ READER = Reader(
     read=_read,
     wholes=({_HISTORY: []},),
     lines=(Exactly({_CONTEXT.pattern: []}),),
-    headers=TABLES,
+    headers=questions.TABLES,
 )
 
 
-def _contexts(rows: Rows, source: Source) -> Iterator[Conversation | DeadLetter]:
+def _contexts(rows: questions.Rows, source: Source) -> Iterator[Conversation | DeadLetter]:
     for batch in read_objects(source, block_bytes=LINE_BLOCK_BYTES):
         yield from batch.letters
         for record, index in zip(batch.objects, batch.indices, strict=True):
             yield from _context(record, rows, source.uri, batch.numbers.of(index))
 
 
-def _chat(rows: Rows, uri: str) -> Iterator[Conversation | DeadLetter]:
+def _chat(rows: questions.Rows, uri: str) -> Iterator[Conversation | DeadLetter]:
     name = "-".join([*folders_of(uri)[-1:], stem_of(uri)])
     for item in read_items(uri):
         if isinstance(item, DeadLetter):
@@ -81,27 +74,27 @@ def _chat(rows: Rows, uri: str) -> Iterator[Conversation | DeadLetter]:
             yield from _conversation(history, name, rows.rows, rows, uri, item.index)
 
 
-def _context(record: dict[str, Any], rows: Rows, uri: str, line: int) -> Iterator[Conversation | DeadLetter]:
+def _context(record: dict[str, Any], rows: questions.Rows, uri: str, line: int) -> Iterator[Conversation | DeadLetter]:
     context = next(iter(record)) if len(record) == 1 else ""
     if not _CONTEXT.fullmatch(context) or not isinstance(history := record[context], list):
         error = "a line is not an object of one context's id and its messages"
         yield DeadLetter("malformed_record", error, uri, line, "conversation")
         return
-    asked = [row for row in rows.rows if row.get(CONTEXT) == context]
-    ends = dict.fromkeys(row.get(END, "") for row in asked)
+    asked = [row for row in rows.rows if row.get(questions.CONTEXT) == context]
+    ends = dict.fromkeys(row.get(questions.END, "") for row in asked)
     if not ends:
         yield from _conversation(history, context, [], rows, uri, line)
     for end in ends:
-        of_end = [row for row in asked if row.get(END, "") == end]
+        of_end = [row for row in asked if row.get(questions.END, "") == end]
         if not end.isdecimal() or int(end) > len(history):
-            error = f"{END}={end!r} of {len(of_end)} questions is no number up to {len(history)} messages"
+            error = f"{questions.END}={end!r} of {len(of_end)} questions is no number up to {len(history)} messages"
             yield DeadLetter("malformed_record", error, uri, line, "question")
             continue
         yield from _conversation(history[: int(end)], f"{context}-{int(end)}", of_end, rows, uri, line)
 
 
 def _conversation(
-    history: object, name: str, asked: list[dict[str, str]], rows: Rows, uri: str, position: int | None
+    history: object, name: str, asked: list[dict[str, str]], rows: questions.Rows, uri: str, position: int | None
 ) -> Iterator[Conversation | DeadLetter]:
     if not isinstance(history, list):
         error = f"the history of conversation {name!r} is {type(history).__name__}, a list of messages is expected"
@@ -113,18 +106,9 @@ def _conversation(
     # The source dates nothing, so an undated session is nothing to report.
     draft.letters = [letter for letter in draft.letters if letter.reason != "undated_session"]
     if made is not None:
-        made.questions, letters = questions_of(asked, made, rows)
+        made.questions, letters = questions.questions_of(asked, made, rows)
         draft.letters += letters
     yield from draft.items(made)
-
-
-def _head_of(uri: str) -> bytes:
-    """The first bytes of a file; none of one that cannot be read, which whoever reads on reports."""
-    try:
-        with open_uri(uri) as file:
-            return file.read(_HEAD_BYTES)
-    except OSError:
-        return b""
 
 
 def _add_turns(history: list[Any], draft: Draft) -> None:

@@ -30,8 +30,8 @@ _SPLITS = ("benchmark", "val", "train")
 _LABEL = re.compile(r"\s*\(([a-z])\)\s*", re.ASCII)
 _SNIPPET = "related_conversation_snippet"
 _LITERALS = ("all_options", "user_query", "incorrect_answers", _SNIPPET)
-# What a question says by itself, and what tells the persona apart from what was asked.
-_TOLD = frozenset(
+# Columns that a question has fields of its own for, and those that hold the persona.
+_NOT_ATTRIBUTES = frozenset(
     {"question_id", "user_question_or_message", "question", "user_query", "correct_answer", "all_options", "question_type",
      "incorrect_answers", "pref_type", _SNIPPET, "short_persona", "expanded_persona", "raw_persona_file", *_LINKS, CONTEXT, END}
 )  # fmt: skip
@@ -105,7 +105,8 @@ def questions_of(
                 answers=listed(choices.right_text),
                 evidence=_evidence(values.get(_SNIPPET), conversation),
                 options=choices.options,
-                attributes=choices.attributes | {key: row[key] for key in row if key not in _TOLD and row[key]},
+                attributes=choices.attributes
+                | {key: row[key] for key in row if key not in _NOT_ATTRIBUTES and row[key]},
             )
         )
     qualify(questions, names, conversation.conversation_id)
@@ -174,14 +175,11 @@ def _evidence(snippet: Any, conversation: Conversation) -> Evidence:
     """The turns of the user that a snippet repeats, each by its first place in the chat."""
     turns = list(zip(conversation.text, conversation.turn_id, strict=True))
     turn_of = dict(reversed(turns))
-    messages = enumerate(snippet if isinstance(snippet, list) else [])
     said = [
         (place, item.get("content"))
-        for place, item in messages
+        for place, item in enumerate(snippet if isinstance(snippet, list) else [])
         if isinstance(item, dict) and item.get("role") == "user"
     ]
     # No turn has an empty id, so what stands nowhere in the chat is dangling.
-    named = [
-        (f"snippet-{place}", turn_of.get(text, "") if isinstance(text, str) else "", "valid") for place, text in said
-    ]
+    named = [(f"snippet-{at}", turn_of.get(text, "") if isinstance(text, str) else "", "valid") for at, text in said]
     return evidence_of(named, conversation.turn_id)

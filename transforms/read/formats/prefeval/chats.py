@@ -1,7 +1,7 @@
 """PrefEval: a preference, chat about other things, then a question that only somebody who remembers it answers well.
 
 A row of a topic's file is a conversation TOPIC-FORM-ROW, for preference texts repeat and differ by a word between the forms.
-The form is told by structure and is the question's category:
+The form is known by structure and is the question's category:
 
 - explicit {preference, question}: the user says the preference; that turn is gold.
 - choice-based (+ implicit_query, conversation {query, assistant_options, user_selection, assistant_acknowledgment}): the
@@ -119,9 +119,9 @@ def _side_file(form: str, topic: str, uri: str) -> DeadLetter:
 
 
 def _add_turns(row: dict[str, Any], form: str, draft: Draft) -> list[int]:
-    """Add the turns in which the preference is told; return the places of those that are gold."""
+    """Add the turns in which the preference is said; return the places of those that are gold."""
     gold: list[int] = []
-    for what, text, role, shows in _told(row, form):
+    for what, text, role, shows in _messages(row, form):
         if not draft.is_text(text, f"{what} of {draft.name!r}"):
             continue
         if shows:
@@ -130,7 +130,7 @@ def _add_turns(row: dict[str, Any], form: str, draft: Draft) -> list[int]:
     return gold
 
 
-def _told(row: dict[str, Any], form: str) -> Iterator[tuple[str, Any, str, bool]]:
+def _messages(row: dict[str, Any], form: str) -> Iterator[tuple[str, Any, str, bool]]:
     """What is said, by whom, and whether the preference shows in it."""
     if form == "explicit":
         yield "preference", row["preference"], "user", True

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from memlake.transforms.base.conversation import DeadLetter
 from memlake.transforms.read.common.choices import Choices, shuffled
 from memlake.transforms.read.common.draft import Letters
-from memlake.transforms.read.common.json_items import read_items
+from memlake.transforms.read.common.json_items import items_of
 from memlake.transforms.read.common.side_files import beside, first_readable
 from memlake.transforms.text.clean import as_answer
 
@@ -55,10 +55,7 @@ def _find(uri: str, path: str, found: Beside) -> str | None:
 
 
 def _read_fillers(uri: str, messages: int, found: Beside) -> None:
-    for item in read_items(uri):
-        if isinstance(item, DeadLetter):
-            found.letters.append(item)
-            continue
+    for item in items_of(uri, found.letters):
         talk = item.value.get("conversation") if isinstance(item.value, dict) else None
         for place, message in enumerate(talk if isinstance(talk, list) else [talk]):
             if len(found.fillers) == messages:
@@ -73,10 +70,7 @@ def _read_fillers(uri: str, messages: int, found: Beside) -> None:
 
 
 def _read_options(uri: str, found: Beside) -> None:
-    for item in read_items(uri):
-        if isinstance(item, DeadLetter):
-            found.letters.append(item)
-            continue
+    for item in items_of(uri, found.letters):
         row = item.value if isinstance(item.value, dict) else {}
         given = row.get("classification_task_options")
         options = [as_answer(option) for option in given] if isinstance(given, list) else []
