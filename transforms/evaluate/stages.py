@@ -240,7 +240,7 @@ def _failed(rows: pa.Table, value: str) -> int:
 
 
 def _paths(lake: Lake, files: Sequence[StagedFile], table: str) -> list[str]:
-    return [str(lake.table_path(table) / file.path) for file in files if file.table == table]
+    return [str(file.path_in(lake.root)) for file in files if file.table == table]
 
 
 EMPTY_CONTEXTS = """

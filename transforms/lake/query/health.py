@@ -133,7 +133,7 @@ def _orphans(lake: Lake, snapshots: int, found: LakeHealth) -> int | None:
     for path in listed(lake.staged, f"*{SUFFIX}"):
         manifest = read_manifest(lake.staged, path.name.removesuffix(SUFFIX))
         for file in manifest.files if manifest else ():
-            named.add(lake.table_path(file.table) / file.path)
+            named.add(file.path_in(lake.root))
     pinned = [table for table in ALL if not table.journal and table.name not in ("snapshots", "tags")]
     stored = {path for table in pinned for path in listed(lake.table_path(table.name), "**/*.parquet")}
     return len({path for path in stored if "_delta_log" not in path.parts} - named)
