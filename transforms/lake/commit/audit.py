@@ -72,7 +72,11 @@ def _connection(
     corpora = {None, *pc.unique(audited["corpus"]).to_pylist()}
     connection = bare_connection(memory_limit=f"{max(_MEMORY_MB, _MEMORY_BYTES_A_CHAR * chars >> 20)}MB")
     chosen = {
-        name: [file.path_in(lake.root) for file in of_table if file.partition.get("corpus") in corpora and file.may_hold(low, high)]
+        name: [
+            file.path_in(lake.root)
+            for file in of_table
+            if file.partition.get("corpus") in corpora and file.may_hold(low, high)
+        ]
         for name, of_table in files.items()
     }
     for name, paths in chosen.items():

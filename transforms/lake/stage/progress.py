@@ -47,9 +47,7 @@ class Progress:
 
     def name_shard(self, index: int, name: str, size: int | None) -> None:
         """Note the name of a shard's manifest, which only its reader knows, and the bytes of its input where it has an end."""
-        self._put(f"{index}.shard", name)
-        if size is not None:
-            self._put(f"{index}.size", str(size))
+        self._put(f"{index}.shard", name if size is None else f"{name} {size}")
 
     def read(self, index: int, position: int) -> None:
         """Note how many bytes of a shard's input were read; written at most a few times a second."""
@@ -58,6 +56,7 @@ class Progress:
 
     def finish_shard(self, index: int) -> None:
         """Note that a shard was read to its end."""
+        self._read.pop(index, None)
         self._put(f"{index}.done", "")
         self._write()
 
@@ -75,7 +74,7 @@ class Progress:
 
     def names(self, indices: Iterable[int]) -> list[str]:
         """The names of the manifests of some shards, as their readers noted them."""
-        return [read_text(self.folder / f"{index}.shard") for index in indices]
+        return [read_text(self.folder / f"{index}.shard").split()[0] for index in indices]
 
     def done(self, shards: int | None) -> Done:
         """How far all workers are together, of so many shards; one that nobody has begun counts as an average one.
@@ -83,7 +82,9 @@ class Progress:
         Args:
             shards: None where nobody knows how many there are.
         """
-        sizes, read = self._numbers("size"), self._numbers("read")
+        named = {index: text.split()[1:] for index, text in self._notes("shard").items()}
+        sizes = {index: int(size) for index, given in named.items() for size in given}
+        read = {index: int(text) for index, text in self._notes("read").items()}
         finished = {int(file.stem) for file in listed(self.folder, "*.done")}
         turns = sum(int(read_text(file)) for file in listed(self.folder, "*.rows"))
         if shards is None:
@@ -91,7 +92,7 @@ class Progress:
         total = sum(sizes.values())
         # A shard of no bytes at all still is a shard to be done.
         share = len(finished) / shards if shards else 1.0
-        if total and len(sizes) == len(listed(self.folder, "*.shard")):
+        if total and len(sizes) == len(named):
             bytes_read = sum(
                 size if index in finished else min(read.get(index, 0), size) for index, size in sizes.items()
             )
@@ -116,5 +117,5 @@ class Progress:
         """Write a whole note: the driver may look at any moment."""
         put_text(self.folder / name, text)
 
-    def _numbers(self, suffix: str) -> dict[int, int]:
-        return {int(file.stem): int(read_text(file)) for file in listed(self.folder, f"*.{suffix}")}
+    def _notes(self, suffix: str) -> dict[int, str]:
+        return {int(file.stem): read_text(file) for file in listed(self.folder, f"*.{suffix}")}
