@@ -38,13 +38,13 @@ class Run:
     """One execution of a flow: an id that is new each time, and what happened.
 
     Attributes:
-        settings: as the journal holds them.
+        settings: as the journal holds them, with their hash.
         paid: calls to models, tokens and US dollars; empty for a run that asks none.
     """
 
     lake: Lake
     flow: str
-    settings: str
+    settings: Mapping[str, str]
     run_id: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.urandom(4).hex()}")
     outcome: str = "unchanged"
     snapshot_id: str | None = None
@@ -76,8 +76,7 @@ class Run:
             "flow": self.flow,
             "logged_at": datetime.now(UTC),
             "code_version": code_version(),
-            "settings": self.settings,
-            "settings_hash": content_id(self.settings),
+            **self.settings,
             "outcome": self.outcome if ended else "running",
             "snapshot_id": self.snapshot_id,
             "counters": json.dumps(self.counters, sort_keys=True) if ended or self.counters else None,
@@ -103,7 +102,8 @@ def run_of(
     Args:
         counters: what is known at the start already, and stands in the journal even if the run is killed.
     """
-    run = Run(lake, flow, settings_json(_public(settings)), counters=counters or {})
+    text = settings_json(_public(settings))
+    run = Run(lake, flow, {"settings": text, "settings_hash": content_id(text)}, counters=counters or {})
     run.journal("started")
     try:
         yield run

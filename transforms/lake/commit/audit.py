@@ -71,14 +71,11 @@ def _connection(
     low, high = bounds["min"].as_py(), bounds["max"].as_py()
     corpora = {None, *pc.unique(audited["corpus"]).to_pylist()}
     connection = bare_connection(memory_limit=f"{max(_MEMORY_MB, _MEMORY_BYTES_A_CHAR * chars >> 20)}MB")
-    chosen = {
-        name: [
-            file.path_in(lake.root)
-            for file in of_table
-            if file.partition.get("corpus") in corpora and file.may_hold(low, high)
-        ]
-        for name, of_table in files.items()
-    }
+    chosen: dict[str, list[Path]] = {name: [] for name in files}
+    for name, of_table in files.items():
+        for file in of_table:
+            if file.partition.get("corpus") in corpora and file.may_hold(low, high):
+                chosen[name].append(file.path_in(lake.root))
     for name, paths in chosen.items():
         create_view(connection, TABLES[name], paths)
     connection.register(
