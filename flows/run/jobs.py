@@ -110,11 +110,10 @@ def run_in_beam(job: Job, shards: Iterable[Shard]) -> list[str]:
     taken = list(shards)
     if not taken:
         return []
-    notes = Progress(Path(job.lake) / "staged", job.run_id)
-    notes.open()
     with _pipeline(job.execution) as pipeline:
         job.wire(pipeline | "Shards" >> beam.Create(taken, reshuffle=False) | "SpreadShards" >> beam.Reshuffle())
-    return notes.names(shard.index for shard in taken)
+    notes = Progress(Path(job.lake) / "staged", job.run_id)
+    return notes.names([shard.index for shard in taken])
 
 
 def carry_out(

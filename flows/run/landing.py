@@ -17,6 +17,7 @@ from memlake.flows.run.settings import PipelineSettings
 from memlake.schemas import REPRESENTATIONS
 from memlake.schemas.table import settings_json
 from memlake.schemas.vectors import representation_of, vectors_table
+from memlake.transforms.base.conversation import DeadLetter
 from memlake.transforms.base.errors import LakeConflictError, UsageError
 from memlake.transforms.base.sources import Shard
 from memlake.transforms.embed.catalogue import card_of, served_models
@@ -26,9 +27,9 @@ from memlake.transforms.lake.commit.audit import run_audits
 from memlake.transforms.lake.commit.publish import PublishedSnapshot, publish_shards
 from memlake.transforms.lake.query.stored_shards import stored_shards
 from memlake.transforms.lake.stage.manifest import (
-    DEAD_SEEN,
     Manifest,
     StageAgainError,
+    dead_rows,
     discard,
     drop_manifest,
     staged_manifests,
@@ -241,16 +242,9 @@ def _with_conflicts(report: Report, published: PublishedSnapshot) -> Report:
     """Add the conversations of which this run read versions that contradict each other."""
     if not published.conflicts:
         return report
-    letters = [
-        {
-            "reason": "conflicting_versions",
-            "error": f"{what} was read in versions that contradict each other",
-            "source_uri": "",
-            "position": None,
-            "scope": "conversation",
-            "outcome": "dropped",
-            "stage": "commit",
-        }
+    error = "was read in versions that contradict each other"
+    letters = dead_rows(
+        DeadLetter("conflicting_versions", f"{what} {error}", "", None, "conversation", "dropped", "commit")
         for what in published.conflicts
-    ]
-    return replace(report, dead=pa.concat_tables([report.dead, pa.Table.from_pylist(letters, schema=DEAD_SEEN)]))
+    )
+    return replace(report, dead=pa.concat_tables([report.dead, letters]))

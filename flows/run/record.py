@@ -38,12 +38,13 @@ class Run:
     """One execution of a flow: an id that is new each time, and what happened.
 
     Attributes:
+        settings: as the journal holds them, with their hash.
         paid: calls to models, tokens and US dollars; empty for a run that asks none.
     """
 
     lake: Lake
     flow: str
-    settings: Mapping[str, object]
+    settings: Mapping[str, str]
     run_id: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.urandom(4).hex()}")
     outcome: str = "unchanged"
     snapshot_id: str | None = None
@@ -69,15 +70,13 @@ class Run:
     def journal(self, event: str) -> None:
         """Append the run's started or ended row."""
         ended = event == "ended"
-        text = settings_json(_public(self.settings))
         row: dict[str, object] = {
             "run_id": self.run_id,
             "event": event,
             "flow": self.flow,
             "logged_at": datetime.now(UTC),
             "code_version": code_version(),
-            "settings": text,
-            "settings_hash": content_id(text),
+            **self.settings,
             "outcome": self.outcome if ended else "running",
             "snapshot_id": self.snapshot_id,
             "counters": json.dumps(self.counters, sort_keys=True) if ended or self.counters else None,
@@ -103,7 +102,8 @@ def run_of(
     Args:
         counters: what is known at the start already, and stands in the journal even if the run is killed.
     """
-    run = Run(lake, flow, settings, counters=counters or {})
+    text = settings_json(_public(settings))
+    run = Run(lake, flow, {"settings": text, "settings_hash": content_id(text)}, counters=counters or {})
     run.journal("started")
     try:
         yield run
@@ -152,6 +152,8 @@ def collect(lake: Lake, manifests: Sequence[Manifest], extra: Sequence[pa.Table]
 
 def journal_dead(run: Run, dead: pa.Table) -> None:
     """Append dead letters to their journal, each once a run."""
+    if not dead.num_rows:
+        return
     letters = {content_id(*map(str, letter.values())): letter for letter in dead.to_pylist()}
     more = {"run_id": run.run_id, "logged_at": datetime.now(UTC)}
     rows = [{**letter, **more, "payload_id": payload_id} for payload_id, letter in letters.items()]

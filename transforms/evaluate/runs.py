@@ -106,7 +106,7 @@ def study_of_run(lake: Lake, run_id: str) -> RanStudy:
     Raises:
         NotFoundError: the journal holds no such run, or not what it ran.
     """
-    files = [str(lake.table_path("runs") / path) for path in lake.newest_files(RUNS)]
+    files = lake.newest_files(RUNS)
     where = pc.field("run_id") == run_id
     found = pq.read_table(files, columns=["event", "settings", "counters"], filters=where) if files else None
     # 'ended' before 'started', which is all that there is of a run that was killed after it had published.

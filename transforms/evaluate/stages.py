@@ -181,7 +181,7 @@ def answer_study(lake: Lake, study: Study, brought: Brought, edge: EdgeSettings 
 
 def score_study(lake: Lake, snapshot: Snapshot, study: Study, run_id: str, brought: Brought) -> Scored:
     """Scores, losses, statistics and costs of a run whose rows are staged and not yet published."""
-    with connect(lake, snapshot.snapshot_id) as connection:
+    with connect(lake, snapshot) as connection:
         for name in ("cells", "retrievals", "contexts", "answers", "judgements"):
             paths = _paths(lake, brought.files, name)
             if paths:
@@ -240,7 +240,7 @@ def _failed(rows: pa.Table, value: str) -> int:
 
 
 def _paths(lake: Lake, files: Sequence[StagedFile], table: str) -> list[str]:
-    return [str(lake.table_path(table) / file.path) for file in files if file.table == table]
+    return [str(file.path_in(lake.root)) for file in files if file.table == table]
 
 
 EMPTY_CONTEXTS = """

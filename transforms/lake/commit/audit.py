@@ -29,21 +29,23 @@ _MEMORY_MB = 512
 _MEMORY_BYTES_A_CHAR = 32
 # Audits that hold a few bytes a unit, and so look at all conversations at once.
 _AT_ONCE = ("vectors",)
+# What they look at, beside vectors.
+_TABLES = (
+    "conversations", "turns", "units", "provenance", "links", "extractions", "questions", "evidence", "parts",
+    "representations",
+)  # fmt: skip
 
 
 def run_audits(lake: Lake, snapshot: Snapshot, audited: pa.Table) -> dict[str, pa.Table]:
     """Offending rows by audit, for some conversations (corpus, conversation_id) of a snapshot."""
     if not audited.num_rows:
         return {}
-    files = {
-        name: list(active_files(name, snapshot.delta(name)).values())
-        for name, pin in snapshot.pins.items()
-        if not pin.is_lance
-    }
+    files = {name: list(active_files(name, snapshot.delta(name)).values()) for name in _TABLES}
     found: dict[str, pa.Table] = {}
-    by_group = [file for file in sql_files("audits") if file.name not in _AT_ONCE]
-    at_once = [file for file in sql_files("audits") if file.name in _AT_ONCE]
-    rounds = [(group, chars, by_group) for group, chars in _groups(lake, files.get("turns", []), audited)]
+    every = sql_files("audits")
+    by_group = [file for file in every if file.name not in _AT_ONCE]
+    at_once = [file for file in every if file.name in _AT_ONCE]
+    rounds = [(group, chars, by_group) for group, chars in _groups(lake, files["turns"], audited)]
     # As usual, all conversations are one group: one connection serves.
     rounds = [(*rounds[0][:2], [*by_group, *at_once])] if len(rounds) == 1 else [*rounds, (audited, 0, at_once)]
     for some, chars, audits in rounds:
@@ -67,36 +69,21 @@ def _connection(
     """The audited tables, over the files alone that may hold one of the conversations; and `audited` itself."""
     bounds = pc.min_max(audited["conversation_id"])
     low, high = bounds["min"].as_py(), bounds["max"].as_py()
-    corpora = set(pc.unique(audited["corpus"]).to_pylist())
+    corpora = {None, *pc.unique(audited["corpus"]).to_pylist()}
     connection = bare_connection(memory_limit=f"{max(_MEMORY_MB, _MEMORY_BYTES_A_CHAR * chars >> 20)}MB")
-    for name in (
-        "conversations",
-        "turns",
-        "units",
-        "provenance",
-        "links",
-        "extractions",
-        "questions",
-        "evidence",
-        "parts",
-        "representations",
-    ):
-        chosen = [file for file in files.get(name, []) if _may_hold(file, corpora, low, high)]
-        create_view(connection, TABLES[name], [lake.table_path(name) / file.path for file in chosen])
+    chosen: dict[str, list[Path]] = {name: [] for name in files}
+    for name, of_table in files.items():
+        for file in of_table:
+            if file.partition.get("corpus") in corpora and file.may_hold(low, high):
+                chosen[name].append(file.path_in(lake.root))
+    for name, paths in chosen.items():
+        create_view(connection, TABLES[name], paths)
     connection.register(
         "part_names", part_names(connection.sql("select distinct part from parts").to_arrow_table()["part"])
     )
     connection.register("audited_rows", audited)
     connection.execute("create temp table audited as select corpus, conversation_id from audited_rows")
     return connection
-
-
-def _may_hold(file: StagedFile, corpora: set[str], low: str, high: str) -> bool:
-    if file.partition.get("corpus") not in (None, *corpora):
-        return False
-    if file.first_conversation is None or file.last_conversation is None:
-        return True
-    return file.first_conversation <= high and file.last_conversation >= low
 
 
 def _create_vectors(connection: duckdb.DuckDBPyConnection, snapshot: Snapshot) -> None:
@@ -124,7 +111,7 @@ def _groups(lake: Lake, turns: list[StagedFile], audited: pa.Table) -> Iterator[
         for file in turns:
             if file.partition["corpus"] != corpus:
                 continue
-            for names, chars in _cut(lake.table_path("turns") / file.path, wanted):
+            for names, chars in _cut(file.path_in(lake.root), wanted):
                 yield _audited(corpus, names), chars
         # Conversations without a turn in the snapshot: forgotten ones, or ones whose turns a fault has lost.
         if wanted:

@@ -196,11 +196,14 @@ def _add_manifest(lake: Lake, changes: Changes, index: int, manifest: Manifest) 
     drop_keys = table_keys(dropped, changes.corpus)
     replaced_keys = table_keys(landed.filter(landed["replaces"]), changes.corpus)
     for file in manifest.files:
-        left, _ = without(lake.root, file, drop_keys.get(file.table, []))
+        left, replaced = [file], 0
+        if file.table in drop_keys:
+            left, _ = without(lake.root, file, drop_keys[file.table])
         if not left:
             continue
+        if file.table in replaced_keys:
+            replaced = count_hits(lake.root, left, replaced_keys[file.table])
         changes.exchange(file.table, (), left)
-        replaced = count_hits(lake.root, left, replaced_keys.get(file.table, []))
         counts = changes.count(file.table)
         counts.replaced += replaced
         counts.added += sum(part.rows for part in left) - replaced
@@ -255,6 +258,8 @@ def table_keys(parts: pa.Table, corpus: str) -> dict[str, list[Keys]]:
 
 def vector_keys(parts: pa.Table) -> dict[str, pa.Array]:
     """Which conversations' rows of which Lance tables some parts own."""
+    if not parts.num_rows:
+        return {}
     vectors = VECTORS_PART.among(parts)
     return {
         table: pc.unique(vectors.filter(pc.equal(vectors["vector_table"], table))["conversation_id"])

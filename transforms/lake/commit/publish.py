@@ -195,9 +195,9 @@ def _commit(
             set_aside(lake.staged, manifest, run_id)
         raise AuditError(_describe(offending), hint=f"nothing was published; look into {lake.staged}")
     snapshot_id = secrets.token_hex(8)
-    for pin in pins.values():
-        if pin.is_lance and pin != base.pins.get(pin.table):
-            tag_version(lake, pin, snapshot_id)
+    for table in changes.fragments:
+        if table in pins and pins[table] != base.pins.get(table):
+            tag_version(lake, pins[table], snapshot_id)
     held.check()
     lake.append_snapshot(book, base, pins, run_id=run_id, operation=operation, snapshot_id=snapshot_id)
     return PublishedSnapshot(

@@ -163,6 +163,6 @@ def _turns(
         where = (pc.field("corpus") == corpus) & (pc.field("conversation_id") == conversation)
         rows = base.read("turns", columns=_TURN, where=where)
     else:
-        files = [lake.table_path("turns") / file.path for file in manifest.files if file.table == "turns"]
+        files = [file.path_in(lake.root) for file in manifest.files if file.table == "turns"]
         rows = read_parquet(files, columns=_TURN, where=pc.field("conversation_id") == conversation)
     return Counter(zip(*(rows[name].to_pylist() for name in _TURN), strict=True))

@@ -17,8 +17,6 @@ from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.snapshot import Snapshot
 
 DEFAULT_MEMORY_LIMIT = "4GB"
-# Tables that describe the lake itself: read as they are now, whatever snapshot is looked at.
-_UNPINNED = ("snapshots", "tags")
 
 
 def connect(
@@ -41,8 +39,8 @@ def connect(
     """
     snapshot = readable(lake, at) if isinstance(at, str) else at
     connection = bare_connection(threads=threads, memory_limit=memory_limit, temp_directory=temp_directory)
-    for table in ALL:
-        create_view(connection, table, table_files(lake, snapshot, table))
+    for table, files in [(table, lake.files(table, snapshot)) for table in ALL]:
+        create_view(connection, table, files)
         comment_on(connection, table)
     for name in snapshot.lance_tables():
         connection.register(name, snapshot.lance_table(name))
@@ -83,13 +81,6 @@ def bare_connection(
     connection = duckdb.connect(config=settings)
     connection.execute("set timezone = 'UTC'")
     return connection
-
-
-def table_files(lake: Lake, snapshot: Snapshot, table: Table) -> list[Path]:
-    """The files behind a view: the snapshot's, or for journals and the lake's own books the newest."""
-    if table.journal or table.name in _UNPINNED:
-        return [lake.table_path(table.name) / path for path in lake.newest_files(table)]
-    return snapshot.files(table.name)
 
 
 def create_view(connection: duckdb.DuckDBPyConnection, table: Table, files: Sequence[Path]) -> None:

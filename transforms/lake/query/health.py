@@ -10,9 +10,8 @@ from deltalake.exceptions import DeltaError
 
 from memlake.schemas import ALL
 from memlake.transforms.base.errors import LakeCorruptError, NotFoundError
-from memlake.transforms.lake.query.connect import table_files
 from memlake.transforms.lake.stage.manifest import SUFFIX, read_manifest
-from memlake.transforms.lake.storage.lake import Lake, open_lake
+from memlake.transforms.lake.storage.lake import UNPINNED, Lake, open_lake
 from memlake.transforms.lake.storage.lock import read_holder
 from memlake.transforms.lake.storage.place import age_s, listed, size_of
 from memlake.transforms.lake.storage.snapshot import Pin, Snapshot
@@ -73,7 +72,7 @@ def _look_at(lake: Lake, found: LakeHealth) -> None:
     }
     for table in ALL:
         with _problems(f"table={table.name}", found):
-            _miss(f"table={table.name}", table_files(lake, latest, table), found)
+            _miss(f"table={table.name}", lake.files(table, latest), found)
     for name in latest.lance_tables():
         with _problems(f"vectors={name}", found):
             found.vectors.append(_vectors(latest, name, found))
@@ -133,9 +132,9 @@ def _orphans(lake: Lake, snapshots: int, found: LakeHealth) -> int | None:
     for path in listed(lake.staged, f"*{SUFFIX}"):
         manifest = read_manifest(lake.staged, path.name.removesuffix(SUFFIX))
         for file in manifest.files if manifest else ():
-            named.add(lake.table_path(file.table) / file.path)
-    pinned = [table for table in ALL if not table.journal and table.name not in ("snapshots", "tags")]
-    stored = {path for table in pinned for path in listed(lake.table_path(table.name), "**/*.parquet")}
+            named.add(file.path_in(lake.root))
+    pinned = [lake.table_path(table.name) for table in ALL if table not in UNPINNED]
+    stored = {path for folder in pinned for path in listed(folder, "**/*.parquet")}
     return len({path for path in stored if "_delta_log" not in path.parts} - named)
 
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from memlake.schemas import ALL, TABLES
 from memlake.transforms.base.errors import NotFoundError
-from memlake.transforms.lake.query.connect import connect, readable, table_files
+from memlake.transforms.lake.query.connect import connect, readable
 from memlake.transforms.lake.storage.lake import Lake
 from memlake.transforms.lake.storage.place import row_count
 from memlake.transforms.lake.storage.snapshot import Snapshot
@@ -45,7 +45,7 @@ def tables_of(lake: Lake, at: str) -> list[Row]:
     for table in ALL:
         pin = snapshot.pins.get(table.name)
         kind = "journal" if table.journal else "delta"
-        count = _parquet_rows(table_files(lake, snapshot, table))
+        count = _parquet_rows(lake.files(table, snapshot))
         rows.append(_row(table.name, kind, count, pin.version if pin else None, f"one row is {table.grain}"))
     for name in snapshot.lance_tables():
         stored = snapshot.lance_table(name)

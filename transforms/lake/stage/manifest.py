@@ -12,13 +12,13 @@ from memlake.transforms.base.batch import PARTS_SEEN
 from memlake.transforms.base.conversation import DeadLetter
 from memlake.transforms.lake.storage.files import StagedFile, StagedFragment
 from memlake.transforms.lake.storage.place import (
+    are_whole,
     is_parquet,
     put_aside,
     put_once,
     read_json,
     read_parquet,
     remove,
-    size_of,
     write_parquet,
 )
 
@@ -72,21 +72,18 @@ class Manifest:
 
     def vector_files(self, root: Path) -> list[Path]:
         """Where the data of its Lance fragments lies."""
-        return [path for path, _ in self._vector_sizes(root)]
+        return [path for fragment in self.fragments for path in fragment.sizes_in(root)]
 
     def is_whole(self, root: Path) -> bool:
         """Whether every file that it names is there and as long as it was written."""
-        tables = [(root / "parquet" / file.table / file.path, file.size) for file in self.files]
-        if any(size_of(path) != size for path, size in (*tables, *self._vector_sizes(root))):
-            return False
-        return all(is_parquet(root / "staged" / name) for name in (*self.parts, *self.dead))
+        sizes = {file.path_in(root): file.size for file in self.files}
+        for fragment in self.fragments:
+            sizes |= fragment.sizes_in(root)
+        return are_whole(sizes) and all(map(is_parquet, self.beside(root / "staged")))
 
-    def _vector_sizes(self, root: Path) -> list[tuple[Path, int]]:
-        return [
-            (root / "lance" / f"{fragment.table}.lance" / "data" / data["path"], data["file_size_bytes"])
-            for fragment in self.fragments
-            for data in json.loads(fragment.fragment)["files"]
-        ]
+    def beside(self, staged: Path) -> list[Path]:
+        """The Parquet files beside the manifest."""
+        return [staged / name for name in (*self.parts, *self.dead)]
 
 
 def put_manifest(staged: Path, manifest: Manifest) -> Manifest:
@@ -149,7 +146,7 @@ def drop_manifest(staged: Path, manifest: Manifest, *, beside: bool = True) -> N
     """Forget a manifest: committed, or no longer true. The files it staged are then the commit's, or orphans."""
     remove(manifest_path(staged, manifest.shard))
     if beside:
-        remove(*(staged / name for name in (*manifest.parts, *manifest.dead)))
+        remove(*manifest.beside(staged))
 
 
 def set_aside(staged: Path, manifest: Manifest, run_id: str) -> None:
@@ -159,9 +156,8 @@ def set_aside(staged: Path, manifest: Manifest, run_id: str) -> None:
 
 def discard(root: Path, manifest: Manifest) -> None:
     """Delete the files of a manifest that lost to another attempt; nothing else knows their random names."""
-    remove(*(root / "parquet" / file.table / file.path for file in manifest.files))
-    remove(*(root / "staged" / name for name in (*manifest.parts, *manifest.dead)))
-    remove(*manifest.vector_files(root))
+    files = [file.path_in(root) for file in manifest.files]
+    remove(*files, *manifest.beside(root / "staged"), *manifest.vector_files(root))
 
 
 def dead_rows(letters: Iterable[DeadLetter]) -> pa.Table:

@@ -39,6 +39,16 @@ class StagedFile:
     first_conversation: str | None
     last_conversation: str | None
 
+    def path_in(self, root: Path) -> Path:
+        """Where it lies in a lake."""
+        return root / "parquet" / self.table / self.path
+
+    def may_hold(self, low: str, high: str) -> bool:
+        """Whether what is known of it does not rule out that it holds a conversation from `low` to `high`."""
+        if self.first_conversation is None or self.last_conversation is None:
+            return True
+        return self.first_conversation <= high and self.last_conversation >= low
+
 
 @dataclass(frozen=True, slots=True)
 class StagedFragment:
@@ -52,6 +62,11 @@ class StagedFragment:
     def arrow_schema(self) -> pa.Schema:
         """The table's schema."""
         return pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(self.schema)))
+
+    def sizes_in(self, root: Path) -> dict[Path, int]:
+        """Where its data lies in a lake: each file with its bytes."""
+        data = lance_path(root, self.table) / "data"
+        return {data / file["path"]: file["file_size_bytes"] for file in json.loads(self.fragment)["files"]}
 
 
 @dataclass(slots=True)

@@ -14,12 +14,12 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from memlake.schemas import SNAPSHOTS, TABLES, TAGS
+from memlake.schemas import ALL, SNAPSHOTS, TAGS
 from memlake.schemas.table import Table
 from memlake.transforms.base.errors import LakeConflictError, LakeCorruptError, NotFoundError, UsageError
 from memlake.transforms.base.ids import check_name
 from memlake.transforms.lake.storage.lock import Lock, acquire
-from memlake.transforms.lake.storage.snapshot import Pin, Snapshot
+from memlake.transforms.lake.storage.snapshot import Pin, Snapshot, parquet_files
 
 # Old tags must stay readable, and reading an old version needs its log entries (Delta drops them after 30 days).
 DELTA_CONFIGURATION = {
@@ -28,6 +28,8 @@ DELTA_CONFIGURATION = {
 }
 # A writer that lost its lock must fail rather than append a second head.
 FENCED = CommitProperties(max_commit_retries=0)
+# Journals, and the tables that describe the lake itself: read as they are now, whatever snapshot is looked at.
+UNPINNED = (*(table for table in ALL if table.journal), SNAPSHOTS, TAGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,14 @@ class Lake:
         except DeltaError:
             return DeltaTable(path)  # another writer created it in between
 
-    def newest_files(self, table: Table) -> list[str]:
-        """Relative paths of a table's files as of now; none when it was never written."""
+    def files(self, table: Table, snapshot: Snapshot) -> list[Path]:
+        """The Parquet files of a table: a snapshot's, or for what no snapshot pins the newest."""
+        return self.newest_files(table) if table in UNPINNED else snapshot.files(table.name)
+
+    def newest_files(self, table: Table) -> list[Path]:
+        """The Parquet files of a table as of now; none when it was never written."""
         path = self.table_path(table.name)
-        if not DeltaTable.is_deltatable(str(path)):
-            return []
-        return sorted(pa.table(DeltaTable(path).get_add_actions()).column("path").to_pylist())
+        return parquet_files(path, DeltaTable(path)) if DeltaTable.is_deltatable(str(path)) else []
 
     def snapshots(self) -> pa.Table:
         """Every published snapshot, oldest first."""
@@ -236,5 +240,5 @@ def open_lake(uri: str, *, create: bool = False) -> Lake:
         raise UsageError(f"lake={uri} is not a lake and not empty", hint="choose an empty or a new folder with --lake")
     for folder in ("parquet", "lance", "staged"):
         (root / folder).mkdir(parents=True, exist_ok=True)
-    lake.open_table(TABLES["snapshots"])
+    lake.open_table(SNAPSHOTS)
     return lake

@@ -111,6 +111,33 @@ def owners_of(table: str) -> tuple[PartKind, ...]:
     return tuple(kind for kind in PART_KINDS if table in kind.tables)
 
 
+def owned(table: str, rows: pa.Table, parts: pa.Table) -> pa.Table:
+    """The rows of a Delta table that some parts own, each combination of values in their names by itself.
+
+    Args:
+        parts: conversation_id and part.
+    """
+    owners = owners_of(table)
+    columns = list(owners[-1].columns)
+    kept = [rows.slice(0, 0)]
+    for values in rows.group_by(columns, use_threads=False).aggregate([]).to_pylist() if columns else [{}]:
+        names = set().union(*(_having(parts, kind.named(*(values[name] for name in kind.columns))) for kind in owners))
+        same = rows
+        for name, value in values.items():
+            same = same.filter(pc.equal(same[name], value))
+        kept.append(only(same, names))
+    return pa.concat_tables(kept)
+
+
+def owned_vectors(table: str, rows: pa.Table, parts: pa.Table) -> pa.Table:
+    """The rows of a Lance table that some parts own; as `owned`."""
+    return only(rows, _having(parts, VECTORS_PART.named(table)))
+
+
+def _having(parts: pa.Table, part: str) -> set[str]:
+    return set(parts["conversation_id"].filter(pc.equal(parts["part"], part)).to_pylist())
+
+
 def derived_part_hash(source_hash: str, made_by: str) -> str:
     """Content hash of a part that follows from another's content and a maker alone: no need to make it to know it.
 

@@ -10,7 +10,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,11 @@ def size_of(path: Path) -> int | None:
         return path.stat().st_size
     except FileNotFoundError:
         return None
+
+
+def are_whole(sizes: Mapping[Path, int]) -> bool:
+    """Whether files are all there, each with as many bytes as it should have."""
+    return all(size_of(path) == size for path, size in sizes.items())
 
 
 def age_s(path: Path) -> float:

@@ -66,11 +66,7 @@ class Snapshot:
     def files(self, table: str) -> list[Path]:
         """The Parquet files of a table, and no others, in a fixed order."""
         opened = self.delta(table)
-        if opened is None:
-            return []
-        paths = pa.table(opened.get_add_actions()).column("path").to_pylist()
-        location = self.root / self.pins[table].location
-        return sorted(location / path for path in paths)
+        return [] if opened is None else parquet_files(self.root / self.pins[table].location, opened)
 
     def dataset(self, table: str) -> pads.Dataset:
         """A PyArrow dataset over exactly the snapshot's files, in the table's declared schema."""
@@ -122,6 +118,11 @@ class Snapshot:
     def lance_tables(self) -> list[str]:
         """Names of the Lance tables of this snapshot."""
         return sorted(name for name, pin in self.pins.items() if pin.is_lance)
+
+
+def parquet_files(location: Path, opened: DeltaTable) -> list[Path]:
+    """The files of a version of a Delta table, in a fixed order."""
+    return sorted(location / path for path in pa.table(opened.get_add_actions()).column("path").to_pylist())
 
 
 def hive_folder(table: Table, values: Mapping[str, str]) -> str:

@@ -67,7 +67,7 @@ def commit_table(lake: Lake, base: Snapshot, table: str, *, remove: Iterable[str
         wanted.pop(path, None)
     wanted.update({file.path: file for file in add})
     present = active_files(table, head)
-    adds = [_add(lake.table_path(table), file) for path, file in wanted.items() if path not in present]
+    adds = [_add(lake.root, file) for path, file in wanted.items() if path not in present]
     now = int(time.time() * 1000)
     removes = [
         RemoveAction(path, True, now, size=file.size, partition_values=_values(file))
@@ -103,13 +103,13 @@ def _add_later_columns(head: DeltaTable, declared: Table) -> None:
         head.alter.add_columns(fields, commit_properties=FENCED)
 
 
-def _add(location: Path, file: StagedFile) -> AddAction:
+def _add(root: Path, file: StagedFile) -> AddAction:
     stats: dict[str, object] = {"numRecords": file.rows}
     if file.first_conversation is not None:
         stats["minValues"] = {"conversation_id": file.first_conversation}
         stats["maxValues"] = {"conversation_id": file.last_conversation}
         stats["nullCount"] = {"conversation_id": 0}
-    modified = int((location / file.path).stat().st_mtime * 1000)
+    modified = int(file.path_in(root).stat().st_mtime * 1000)
     return AddAction(file.path, file.size, _values(file), modified, True, json.dumps(stats))
 
 
@@ -200,11 +200,12 @@ def without_rows(
     lake: Lake, fragments: Sequence[StagedFragment], conversations: pa.Array
 ) -> tuple[list[StagedFragment], int]:
     """Stage fragments again without some conversations' rows; untouched ones stay. Also says how many rows went."""
+    if not len(conversations):
+        return list(fragments), 0
     kept: list[StagedFragment] = []
     gone = 0
     for part in fragments:
-        data = lance_path(lake.root, part.table) / "data"
-        tables = [LanceFileReader(str(data / name)).read_all().to_table() for name in fragment_files(part)]
+        tables = [LanceFileReader(str(file)).read_all().to_table() for file in part.sizes_in(lake.root)]
         rows = pa.concat_tables(tables)
         left = rows.filter(pc.invert(pc.is_in(rows["conversation_id"], value_set=conversations)))
         if left.num_rows == rows.num_rows:
@@ -214,11 +215,6 @@ def without_rows(
         if left.num_rows:
             kept.extend(stage_fragments(lake.root, part.table, left.cast(part.arrow_schema())))
     return kept, gone
-
-
-def fragment_files(fragment: StagedFragment) -> list[str]:
-    """Names of the data files of a staged fragment."""
-    return [file["path"] for file in json.loads(fragment.fragment)["files"]]
 
 
 def _pin(table: str, made: lance.LanceDataset, read: int) -> Pin:
@@ -254,11 +250,10 @@ class Keys:
         """Whether the log does not rule out that the file holds such rows."""
         if any(file.partition.get(name) != value for name, value in self.partition) or not len(self.values):
             return False
-        if self.columns[0] != "conversation_id" or file.first_conversation is None:
+        if self.columns[0] != "conversation_id":
             return True
-        firsts = _firsts(self.values, len(self.columns))
-        low, high = (pc.min_max(firsts)[end].as_py() for end in ("min", "max"))
-        return bool(low <= (file.last_conversation or high) and high >= file.first_conversation)
+        bounds = pc.min_max(_firsts(self.values, len(self.columns)))
+        return file.may_hold(bounds["min"].as_py(), bounds["max"].as_py())
 
     def hits(self, rows: pa.Table) -> pa.Array:
         """Which rows are meant."""
@@ -271,7 +266,7 @@ def count_hits(root: Path, files: Iterable[StagedFile], keys: list[Keys]) -> int
     for file in files:
         if touching := [key for key in keys if key.may_touch(file)]:
             columns = sorted({column for key in touching for column in key.columns})
-            rows = read_parquet([_path(root, file)], columns=columns)
+            rows = read_parquet([file.path_in(root)], columns=columns)
             total += pc.sum(_any_hit(touching, rows)).as_py() or 0
     return total
 
@@ -284,7 +279,7 @@ def without(root: Path, file: StagedFile, keys: list[Keys]) -> tuple[list[Staged
     # One file stays one file: a conversation's rows are never spread over two.
     writer = PartitionWriter(root, TABLES[file.table], file.partition, file_bytes=sys.maxsize)
     gone = 0
-    with open_parquet(_path(root, file)) as opened:
+    with open_parquet(file.path_in(root)) as opened:
         for batch in opened.iter_batches():
             rows = pa.table(batch)
             left = rows.filter(pc.invert(_any_hit(keys, rows)))
@@ -299,10 +294,6 @@ def _any_hit(keys: list[Keys], rows: pa.Table) -> pa.Array:
     for key in keys[1:]:
         hit = pc.or_(hit, key.hits(rows))
     return hit
-
-
-def _path(root: Path, file: StagedFile) -> Path:
-    return root / "parquet" / file.table / file.path
 
 
 def _joined(rows: pa.Table, columns: tuple[str, ...]) -> pa.ChunkedArray:

@@ -199,7 +199,7 @@ def _without_swept(lake: Lake, rows: pa.Table) -> pa.Table:
 
 
 def _stored(lake: Lake, where: pc.Expression, columns: list[str]) -> pa.Table:
-    files = [str(lake.table_path(CALLS.name) / path) for path in lake.newest_files(CALLS)]
+    files = list(map(str, lake.newest_files(CALLS)))
     if not files:
         return CALLS.empty().select(columns)
     return pads.dataset(files, schema=CALLS.schema, format="parquet").to_table(columns=columns, filter=where)
