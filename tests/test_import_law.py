@@ -101,7 +101,14 @@ def folder_cycles(root: Path) -> list[str]:
     for module, path in modules.items():
         for _, name in imported(ast.parse(path.read_text(encoding="utf-8"))):
             target = name.removeprefix("memlake.").replace(".", "/")
-            hit = next((one for one in (target, target.rpartition("/")[0], f"{target}/__init__") if one in modules), "")
+            hit = next(
+                (
+                    candidate
+                    for candidate in (target, target.rpartition("/")[0], f"{target}/__init__")
+                    if candidate in modules
+                ),
+                "",
+            )
             here, there = module.rpartition("/")[0], hit.rpartition("/")[0]
             if there and here != there:
                 graph[here].add(there)

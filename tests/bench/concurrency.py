@@ -76,7 +76,7 @@ def measured(workers: int, chosen: argparse.Namespace, ideal: float) -> str:
 def _cpu_s() -> float:
     """CPU seconds of this process and of its children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 if __name__ == "__main__":

@@ -66,8 +66,8 @@ def batches_of(units: pa.Table, rows: int) -> list[Batch]:
 
 def _batch(held: list[pa.Table], names: list[str]) -> Batch:
     parts = [
-        {"conversation_id": name, "part": "units:chunks", "content_hash": name, "rows": len(one), "staged": False}
-        for name, one in zip(names, held, strict=True)
+        {"conversation_id": name, "part": "units:chunks", "content_hash": name, "rows": len(units), "staged": False}
+        for name, units in zip(names, held, strict=True)
     ]
     table = pa.concat_tables(held).cast(UNITS.schema)
     return Batch("shard", tables={"units": table}, parts=pa.Table.from_pylist(parts, schema=PARTS_SEEN))

@@ -113,7 +113,7 @@ def main() -> None:
 def _print(runs: dict[str, list[dict[str, float]]], size: float, title: str) -> None:
     print(f"\n{title}")
     for side, found in runs.items():
-        seconds, whole, peak = ([one[key] for one in found] for key in ("seconds", "whole", "peak_mb"))
+        seconds, whole, peak = ([run[key] for run in found] for key in ("seconds", "whole", "peak_mb"))
         print(
             f"  {side:8} in process median {statistics.median(seconds):6.2f} s ({min(seconds):.2f}-{max(seconds):.2f}), "
             f"{size / statistics.median(seconds):5.1f} MB/s; whole process {statistics.median(whole):6.2f} s; "

@@ -124,7 +124,7 @@ class Trace:
                 value = frame.f_locals.get(argument)
                 value = str(getattr(value, "name", getattr(value, "shard", value)))
                 if wanted in (None, value):
-                    by = next((one for one in reversed(stack) if one[0] != name[0]), ("", "a library"))
+                    by = next((caller for caller in reversed(stack) if caller[0] != name[0]), ("", "a library"))
                     self.told[what, value, ":".join(by)] += 1
 
     def found(self) -> dict[str, object]:
@@ -209,7 +209,7 @@ def _lines(document: dict, chosen: argparse.Namespace) -> list[str]:
         for what, told in found["calls"].items():
             lines.append(f"{told['calls']:6,} {what} ({told['of']})")
             lines += [f"{number:12,} {by}" for by, number in told["by"].items() if chosen.list]
-        lines += [f"{number:6,} {one} > {other}" for one, other, number in found["crossed"][: chosen.pairs]]
+        lines += [f"{number:6,} {caller} > {called}" for caller, called, number in found["crossed"][: chosen.pairs]]
         lines += [f"  {file}" for file in found["entered"] if chosen.list]
     return lines
 

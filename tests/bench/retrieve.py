@@ -68,7 +68,7 @@ def table(part: str, size: str, folder: Path, rounds: int, k: int) -> None:
         if "failed" in found[-1]:
             print(f"  {side:24} failed: {found[-1]['failed']}")
             continue
-        seconds = [float(one["seconds"]) for one in found]
+        seconds = [float(run["seconds"]) for run in found]
         asked = int(found[0].get("questions", 0))
         rate = f"{asked / statistics.median(seconds):9,.0f} questions/s of {asked:5,}" if asked else " " * 29
         share = ""
@@ -84,7 +84,7 @@ def table(part: str, size: str, folder: Path, rounds: int, k: int) -> None:
 
 
 def _median(found: list[dict[str, object]], name: str) -> float:
-    return statistics.median(float(one[name]) for one in found) if "failed" not in found[-1] else float("nan")
+    return statistics.median(float(run[name]) for run in found) if "failed" not in found[-1] else float("nan")
 
 
 def main() -> None:

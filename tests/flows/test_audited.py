@@ -92,7 +92,7 @@ def test_a_run_is_journalled_when_it_starts_and_when_it_ends_whatever_ends_it(wa
         ("started", "running", None),
         ("ended", "unchanged", None),
     ]
-    assert [row[3] for row in rows[2:]] == [one["run_id"] for one in made for _ in range(2)]
+    assert [row[3] for row in rows[2:]] == [run["run_id"] for run in made for _ in range(2)]
 
 
 def test_journals_are_read_as_they_are_now_whatever_snapshot_is_looked_at(wanted):

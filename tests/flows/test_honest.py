@@ -43,12 +43,12 @@ class Broken:
 @pytest.fixture
 def wanted(tmp_path: Path) -> IngestSettings:
     made = [conversation(f"c{n}", 6) for n in range(2)]
-    for one in made:
-        turns = one["turns"]
+    for talk in made:
+        turns = talk["turns"]
         turns[0]["text"], turns[1]["text"] = "we met at the market", "a walk in winter"
         for turn in turns[2:]:
             turn["text"] = turn["text"].replace("market", "square")
-        one["questions"] = [
+        talk["questions"] = [
             {"text": text, "answer": "walk", "evidence": ["t1"], "category": "one"} for text in ("where?", "winter?")
         ]
     source = write_conversations(tmp_path / "chats.jsonl", made)

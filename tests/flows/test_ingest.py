@@ -112,8 +112,8 @@ def test_one_export_and_its_grown_successor_in_one_run_land_once(tmp_path):
     small, grown = conversation("c", 10), conversation("c", 10)
     grown["turns"].append({"turn_id": "x", "speaker": "Ann", "text": "newest", "session_id": "s1"})
     for order in ((small, grown), (grown, small)):
-        for place, one in enumerate(order):
-            write_conversations(tmp_path / f"{place}.jsonl", [one])
+        for place, version in enumerate(order):
+            write_conversations(tmp_path / f"{place}.jsonl", [version])
         made = ingest(
             IngestSettings(
                 str(tmp_path / f"lake{order[0] is small}"), "c", (str(tmp_path / "0.jsonl"), str(tmp_path / "1.jsonl"))
@@ -217,9 +217,9 @@ def test_the_vectors_are_a_lancedb_table_that_answers_a_search(tmp_path, source)
     schema = table.schema
     assert schema.metadata[b"memlake:embedder"] == b"static"
     assert schema.field("vector").type.list_size == 256
-    one = table.to_arrow().slice(0, 1).to_pylist()[0]
-    found = table.search(one["vector"]).metric("cosine").limit(1).to_list()
-    assert found[0]["unit_id"] == one["unit_id"]
+    row = table.to_arrow().slice(0, 1).to_pylist()[0]
+    found = table.search(row["vector"]).metric("cosine").limit(1).to_list()
+    assert found[0]["unit_id"] == row["unit_id"]
 
 
 def test_the_record_is_a_delta_table_that_other_readers_read(tmp_path, source):

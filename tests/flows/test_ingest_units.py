@@ -172,7 +172,7 @@ def test_transcripts_and_units_in_one_command_are_refused_before_any_work(tmp_pa
 def test_two_files_may_bring_two_representations_and_one_only_once(tmp_path, lake):
     notes = write_units(tmp_path / "a.jsonl", UNITS)
     copy = write_units(tmp_path / "b.jsonl", UNITS)
-    others = write_units(tmp_path / "c.jsonl", [one | {"representation": "others"} for one in UNITS])
+    others = write_units(tmp_path / "c.jsonl", [unit | {"representation": "others"} for unit in UNITS])
     ingest(settings(tmp_path, notes, copy, others))
     assert rows(lake, "select representation, count(*) from units group by all order by all")[1:] == [
         ("notes", 6),

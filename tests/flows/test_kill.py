@@ -94,14 +94,14 @@ def test_a_first_run_killed_at_a_random_moment_converges(tmp_path, sources, seed
     lake, source = tmp_path / "lake", sources[1]
     turns = write_turns(tmp_path / "turns.jsonl", [conversation(f"c{n}", 30) for n in range(8)])
     delay_s = random.Random(seed).uniform(0.5, 4.0)
-    for one in (source, turns):
-        command = [sys.executable, "-m", "memlake.flows.cli", "ingest", str(one), "--corpus", "c", "--lake", str(lake)]
+    for path in (source, turns):
+        command = [sys.executable, "-m", "memlake.flows.cli", "ingest", str(path), "--corpus", "c", "--lake", str(lake)]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
                 process.wait(delay_s)
             except subprocess.TimeoutExpired:
                 process.kill()
-        ingest_into(lake, one)
+        ingest_into(lake, path)
     ingest_into(tmp_path / "clean", source)
     ingest_into(tmp_path / "clean", turns)
     assert digest(lake) == digest(tmp_path / "clean")

@@ -71,8 +71,8 @@ def test_links_are_those_of_the_stored_vectors_and_a_second_run_changes_nothing(
     assert rows.num_rows > 30
     assert max(rows.group_by("source_unit").aggregate([([], "count_all")])["count_all"].to_pylist()) == 3
     for row in rows.to_pylist():
-        one, other = (on_grid(at[row[end]][None]) for end in ("source_unit", "target_unit"))
-        assert row["weight"] == float(np.float32((one @ other.T).item() / GRID**2)) >= 0.2
+        source, target = (on_grid(at[row[end]][None]) for end in ("source_unit", "target_unit"))
+        assert row["weight"] == float(np.float32((source @ target.T).item() / GRID**2)) >= 0.2
     before = digest(lake)
     again = link(wish(lake))
     assert (again["snapshot_id"], again["counts"], again["skipped"]) == (None, {}, 3)

@@ -74,8 +74,8 @@ def test_a_real_model_extracts_through_the_command_and_is_replayed_without_it(se
     lake, again = tmp_path / "lake", tmp_path / "again"
     turns = [{"turn_id": f"t{n}", "speaker": speaker, "text": text} for n, (speaker, text) in enumerate(TURNS)]
     source = write_conversations(tmp_path / "talk.jsonl", [{"conversation_id": "c", "turns": turns}])
-    for one in (lake, again):
-        ingest(IngestSettings(str(one), "real", (str(source),), embedder="none"))
+    for folder in (lake, again):
+        ingest(IngestSettings(str(folder), "real", (str(source),), embedder="none"))
     flags = f"represent {NAME} --corpus real --lake {lake} --embedder none --base-url {url} --no-prefect --json --quiet"
     flags += " --allow-dead-records 1"  # it is a very small model
     command = [sys.executable, "-m", "memlake.flows.cli", *flags.split(), "--model", model]

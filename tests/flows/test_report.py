@@ -108,7 +108,7 @@ def test_the_latest_run_is_shown_with_its_headline_losses_and_lost_words(made):
     assert "turns against notes" in page(found)
     seconds = {row["cell"]: row["costs"].get("seconds_local") for row in found["costs"]["cells"]}
     assert seconds.keys() == {"turns", "notes"}
-    assert all(one and one["value"] > 0 for one in seconds.values())
+    assert all(cost and cost["value"] > 0 for cost in seconds.values())
 
 
 def test_a_conversation_that_was_forgotten_is_shown_at_no_snapshot(made, tmp_path):
@@ -116,7 +116,7 @@ def test_a_conversation_that_was_forgotten_is_shown_at_no_snapshot(made, tmp_pat
     forget(ForgetSettings(lake, "c", "c1"))
     for at in ("latest", made[2]):
         found = make_report(lake, at, made[1])
-        assert [one["conversation_id"] for one in found["browser"]["conversations"]] == ["c0", "c2"]
+        assert [shown["conversation_id"] for shown in found["browser"]["conversations"]] == ["c0", "c2"]
         assert "4471" not in page(found)
 
 

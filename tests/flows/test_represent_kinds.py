@@ -40,4 +40,4 @@ def test_kinds_that_ask_land_sound_are_embedded_by_key_text_and_asked_once(tmp_p
         assert len(pairs) == counts[name]
         for key, embedded, shown, attributes in pairs:
             assert key == embedded != shown
-            assert all(one in key for one in json.loads(attributes)["keys"])
+            assert all(phrase in key for phrase in json.loads(attributes)["keys"])

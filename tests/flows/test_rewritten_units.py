@@ -113,7 +113,7 @@ def test_the_real_extraction_lands_whole(tmp_path, shared_data):
     source = shared_data / "locomo/locomo10.json"
     ingest(IngestSettings(str(lake), "locomo", (str(source),), embedder="none"))
     made = bring(lake, shared_data / "locomo/extracted_gpt35", tmp_path)
-    assert [one["dead_letters"] for one in made.values()] == [{}, {}]
+    assert [result["dead_letters"] for result in made.values()] == [{}, {}]
     assert rows(
         lake,
         "select representation, count(*), count(distinct unit_id) from provenance"

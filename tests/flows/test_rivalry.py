@@ -92,8 +92,8 @@ def test_one_name_cannot_get_two_settings_from_two_writers(tmp_path, lake, monke
 
 
 def test_versions_that_contradict_each_other_are_named_even_when_nothing_else_lands(tmp_path, lake):
-    one, two = conversation("c", 3, seed=1), conversation("c", 3, seed=2)
-    source = write_conversations(tmp_path / "both.jsonl", [one, two])
+    first, second = conversation("c", 3, seed=1), conversation("c", 3, seed=2)
+    source = write_conversations(tmp_path / "both.jsonl", [first, second])
     for _ in range(2):
         with pytest.raises(TooManyDeadLettersError, match="conflicting_versions") as caught:
             ingest_into(lake, source)

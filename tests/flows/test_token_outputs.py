@@ -35,10 +35,13 @@ class Words:
     def encode(self, texts, *, questions=False):  # noqa: ARG002
         words = [sorted(set(text.split()), key=self._id) for text in texts]
         sparse = [
-            (np.array([self._id(word) for word in one], np.int32), np.array([len(word) for word in one], np.float32))
-            for one in words
+            (
+                np.array([self._id(word) for word in tokens], np.int32),
+                np.array([len(word) for word in tokens], np.float32),
+            )
+            for tokens in words
         ]
-        multi = [(np.array([self._vector(word) for word in one], np.float32).reshape(-1, 4),) for one in words]
+        multi = [(np.array([self._vector(word) for word in tokens], np.float32).reshape(-1, 4),) for tokens in words]
         dense = np.array([self._vector(text) for text in texts], np.float32).reshape(-1, 4)
         return Encoded(
             dense,

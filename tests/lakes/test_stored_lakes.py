@@ -46,7 +46,7 @@ def test_every_snapshot_opens_by_its_id_and_by_its_tag(lake):
 @pytest.mark.parametrize("at", dict.fromkeys(at for at, _, _ in TABLES))
 def test_every_table_reads_as_it_was_written(lake, at):
     kept = {name: GOLDEN["tables"][f"{at} {name}"] for of, _, name in TABLES if of == at}
-    assert stored.digests_of(lake, {name: one["columns"] for name, one in kept.items()}, at) == kept
+    assert stored.digests_of(lake, {name: table["columns"] for name, table in kept.items()}, at) == kept
 
 
 @pytest.mark.parametrize("name", stored.LISTED)
@@ -77,7 +77,7 @@ def test_audits_pass_the_doctor_is_content_and_the_books_tell_what_changed(place
     books = doctor.document["lake"]
     assert (books["state"], books["latest"], books["lock"]) == ("readable", GOLDEN["latest"], "free")
     assert (books["unfinished_shards"], books["orphan_files"]) == (len(GOLDEN["unfinished"]), 0)
-    assert [row["snapshot_id"] for row in snapshots.document] == [one[0] for one in GOLDEN["snapshots"]]
+    assert [row["snapshot_id"] for row in snapshots.document] == [row[0] for row in GOLDEN["snapshots"]]
     assert {tag: row["snapshot_id"] for row in snapshots.document for tag in row["tags"]} == GOLDEN["tags"]
     grown = {row["table"]: (row["rows_old"], row["rows_new"]) for row in diff.document["tables"]}
     assert grown["turns"] == tuple(GOLDEN["tables"][f"{at} turns"]["rows"] for at in ("first", "complete"))
@@ -160,7 +160,7 @@ def test_its_cells_have_the_settings_hashes_of_then_and_nothing_was_asked(replay
     here, _, new = replayed
     opened = memlake.open(str(here / "lake"))
     query = f"select study, cell, corpus, settings_hash, settings from cells where run_id = '{new}' order by all"
-    assert stored.values_of(opened, query) == [one for one in GOLDEN["cells"] if one[0] == "stored"]
+    assert stored.values_of(opened, query) == [cell for cell in GOLDEN["cells"] if cell[0] == "stored"]
     query = (
         f"select distinct request_hash from calls where run_id = '{new}' and stage in ('answer', 'judge') order by all"
     )
@@ -205,7 +205,7 @@ def test_a_changed_conversation_and_a_new_one_land_in_it(tmp_path):
         ("tables", "verify"),
         at=here,
     )
-    assert [one.code for one in (ran, again, turns, verified)] == [0] * 4, (ran, again, turns, verified)
+    assert [command.code for command in (ran, again, turns, verified)] == [0] * 4, (ran, again, turns, verified)
     assert ran.document["counts"]["conversations"] == {"added": 1, "replaced": 1, "removed": 0}
     assert {"units:turns", "units:artifacts"} <= set(ran.document["stale"])
     assert again.document["snapshot_id"] is None
@@ -226,7 +226,7 @@ def test_a_lake_made_anew_from_the_sources_holds_the_same_rows_ids_and_vectors(l
     assert [ran.code for ran in ended] == [0] * len(ended), ended
     rebuilt = memlake.open(str(tmp_path / "lake"))
     queries = {table: _rows_to_rebuild(table) for table in _REBUILT}
-    before, after = (stored.lines_of(one, queries, near=True) for one in (lake, rebuilt))
+    before, after = (stored.lines_of(opened, queries, near=True) for opened in (lake, rebuilt))
     assert all(before.values())
     for table in _REBUILT:
         assert after[table] == before[table], table

@@ -44,7 +44,7 @@ def plain_f1(said, gold):
 
 def locomo_f1(said, gold, category):
     if category == "1":
-        parts = [max(plain_f1(part, one) for part in said.split(",")) for one in gold.split(",")]
+        parts = [max(plain_f1(part, expected) for part in said.split(",")) for expected in gold.split(",")]
         return sum(parts) / len(parts)
     return plain_f1(said, gold.partition(";")[0] if category == "3" else gold)
 

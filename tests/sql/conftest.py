@@ -66,12 +66,12 @@ def clean() -> dict[str, pa.Table]:
     """Tables that every audit passes: two conversations under six representations, one of them a model's."""
     tables = tabulate("c", [_conversation("v"), _conversation("w")], 1)
     makings = [spec_of(wish) for wish in MADE]
-    units = [represent(one, tables["turns"]) for one in makings]
+    units = [represent(spec, tables["turns"]) for spec in makings]
     makings.append(spec_of("artifacts", model="m"))
     units.append(asyncio.run(ARTIFACTS.asking.build(makings[-1], tables["turns"], ScriptedModel(_said))))
     parts = [
-        {"corpus": "c", "conversation_id": name, "part": f"units:{one.name}", "content_hash": "", "rows": 1}
-        for one in makings
+        {"corpus": "c", "conversation_id": name, "part": f"units:{spec.name}", "content_hash": "", "rows": 1}
+        for spec in makings
         for name in ("v", "w")
     ]
     return tables | {
@@ -82,14 +82,14 @@ def clean() -> dict[str, pa.Table]:
         "representations": REPRESENTATIONS.rows(
             [
                 {
-                    "representation": one.name,
-                    "kind": one.kind,
-                    "settings": settings_json(one.settings),
-                    "settings_hash": one.settings_hash,
+                    "representation": spec.name,
+                    "kind": spec.kind,
+                    "settings": settings_json(spec.settings),
+                    "settings_hash": spec.settings_hash,
                     "revision": 1,
                     "code_version": "0",
                 }
-                for one in makings
+                for spec in makings
             ]
         ),
     }

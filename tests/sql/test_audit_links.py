@@ -43,7 +43,7 @@ def test_links_as_they_are_made_pass():
         (LINK, {"units": UNIT[:2]}, [("c", "a link has no such unit")]),
         (
             LINK,
-            {"units": [one | {"conversation_id": "w"} for one in UNIT[2:]] + UNIT[:2]},
+            {"units": [row | {"conversation_id": "w"} for row in UNIT[2:]] + UNIT[:2]},
             [("c", "a link has no such unit")],
         ),
     ],

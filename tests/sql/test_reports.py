@@ -156,7 +156,7 @@ def test_the_source_of_a_chunk_is_cut_from_its_turns(clean):
         )
     )
     with connection_of(**clean) as connection:
-        for unit in (one for one in clean["units"].to_pylist() if one["span_start"] is not None):
+        for unit in (row for row in clean["units"].to_pylist() if row["span_start"] is not None):
             rows = report(connection, "chunk-source", unit_id=unit["unit_id"])
             assert all(row["is_exact"] for row in rows)
             if unit["conversation_id"] == "v":
@@ -170,7 +170,9 @@ def test_the_quality_of_an_extraction_is_counted(clean):
         assert report(connection, "extraction-quality", representation="turns") == []
         made = clean["extractions"]
         cut = {"outcome": "failed", "reason": "cut"}
-        failed = pa.Table.from_pylist([{**one, **cut} for one in made.to_pylist()[:2]], schema=made.schema)
+        failed = pa.Table.from_pylist(
+            [{**extraction, **cut} for extraction in made.to_pylist()[:2]], schema=made.schema
+        )
     assert (row["pieces"], row["extracted"], row["empty"], row["failed"], row["failed_by_reason"]) == (6, 6, 0, 0, None)
     # Of every session: three turns in two forms, one across two turns, one without a quote; one is said twice.
     assert (row["units"], row["calls"], row["repeats_in_pieces"], row["dropped"]) == (48, 6, 6, 0)
@@ -179,9 +181,9 @@ def test_the_quality_of_an_extraction_is_counted(clean):
     assert sum(shares) == pytest.approx(1, abs=0.002)
     # 'N loud' and the like stand in each session of a conversation.
     texts = [
-        (one["conversation_id"], one["kind"], one["show_text"][one["header_chars"] :].lower())
-        for one in clean["units"].to_pylist()
-        if one["representation"] == "artifacts"
+        (unit["conversation_id"], unit["kind"], unit["show_text"][unit["header_chars"] :].lower())
+        for unit in clean["units"].to_pylist()
+        if unit["representation"] == "artifacts"
     ]
     assert row["repeats_across_pieces"] == len(texts) - len(set(texts)) > 0
     with connection_of(**(clean | {"extractions": pa.concat_tables([made.slice(2), failed])})) as connection:

@@ -84,4 +84,4 @@ SESSIONS = st.lists(
 @pytest.fixture(scope="session")
 def odd_talks() -> Any:
     """A strategy of small talks full of odd signs."""
-    return st.lists(SESSIONS, max_size=3).map(lambda many: {f"conv-{i}": one for i, one in enumerate(many)})
+    return st.lists(SESSIONS, max_size=3).map(lambda many: {f"conv-{i}": sessions for i, sessions in enumerate(many)})

@@ -109,10 +109,10 @@ def written(found: dict[str, Any]) -> str:
     blocks = []
     for name, value in found.items():
         if isinstance(value, dict):
-            lines = [f"{json.dumps(key)}: {json.dumps(one, ensure_ascii=False)}" for key, one in value.items()]
+            lines = [f"{json.dumps(key)}: {json.dumps(member, ensure_ascii=False)}" for key, member in value.items()]
             block = "{\n  " + ",\n  ".join(lines) + "\n }"
         elif isinstance(value, list):
-            block = "[\n  " + ",\n  ".join(json.dumps(one, ensure_ascii=False) for one in value) + "\n ]"
+            block = "[\n  " + ",\n  ".join(json.dumps(element, ensure_ascii=False) for element in value) + "\n ]"
         else:
             block = json.dumps(value)
         blocks.append(f" {json.dumps(name)}: {block}")

@@ -56,7 +56,7 @@ def test_every_option_of_a_command_that_is_a_setting_says_its_help_and_its_defau
         part = app[command.name]
         group = command.is_group
         inner = [part[name] for name in part if not name.startswith("-")] if group else [part]
-        for argument in (argument for one in inner for argument in one.assemble_argument_collection()):
+        for argument in (argument for subcommand in inner for argument in subcommand.assemble_argument_collection()):
             name = argument.name.removeprefix("--").replace("-", "_")
             name = {"runner_option": "runner_options"}.get(name, name)
             if name in SETTINGS and argument.parameter.help.startswith(SETTINGS[name].mark.help.removesuffix(".")):

@@ -71,7 +71,7 @@ def test_a_long_answer_of_leading_words_takes_no_time() -> None:
 
 def test_nothing_that_people_say_or_that_answers_a_question_is_taken_for_abstention(shared_data: Path) -> None:
     talks = json.loads((shared_data / "locomo" / "locomo10.json").read_text())
-    sessions = [one for talk in talks for one in talk["conversation"].values() if isinstance(one, list)]
+    sessions = [session for talk in talks for session in talk["conversation"].values() if isinstance(session, list)]
     said = [turn["text"] for session in sessions for turn in session]
     gold = [str(qa["answer"]) for talk in talks for qa in talk["qa"] if qa["category"] != 5]
     assert (len(said), len(gold)) == (5882, 1540)

@@ -46,10 +46,10 @@ def test_each_context_is_asked_about_once_a_repeat_with_a_seed_of_its_own() -> N
     assert [(row["question_id"], row["repeat"], row["text"]) for row in rows] == [
         (f"q{n}", repeat, f"seed {5 + repeat}") for n in range(2) for repeat in range(3)
     ]
-    assert {(one.model, one.temperature, one.max_tokens) for one in model.requests} == {("m", 0.7, 50)}
+    assert {(request.model, request.temperature, request.max_tokens) for request in model.requests} == {("m", 0.7, 50)}
     assert set(model.stages) == {"answer"}
     assert model.abouts[0] == "question 'q0' in cell 'chunks' at tokens=1000"
-    assert [row["request_hash"] for row in rows] == [one.hash("test") for one in model.requests]
+    assert [row["request_hash"] for row in rows] == [request.hash("test") for request in model.requests]
     assert model.requests == answer_requests(reader, given, asked)
 
 
@@ -139,7 +139,7 @@ def test_a_question_under_several_label_sets_is_asked_once_as_the_official_one_w
     model = Says(lambda _: "x")
     asked = questions(question(0, "Corrected?", label_set="corrected"), question(0, "Official?", label_set="official"))
     answered(READER, contexts("text"), asked, model)
-    assert [blocks(one)["question"][0]["question"] for one in model.requests] == ["Official?"]
+    assert [blocks(request)["question"][0]["question"] for request in model.requests] == ["Official?"]
 
 
 def test_questions_of_two_corpora_are_kept_apart() -> None:

@@ -77,13 +77,13 @@ def both(edge: Edge, given: pa.Table, labels: pa.Table, judge: JudgeSpec = STRIC
 
 def test_answers_and_verdicts_are_paid_once_and_then_found(server: OpenAIServer, tmp_path: Path) -> None:
     given, labels = homes(12)
-    with job(server.url, tmp_path) as one:
-        first = both(one.edge, given, labels)
+    with job(server.url, tmp_path) as worker:
+        first = both(worker.edge, given, labels)
     assert [row["correct"] for row in first[1]] == [True, True, True, False] * 3
     assert [row["abstained"] for row in first[0]] == [False, False, False, True] * 3
     assert server.stats().calls == 24
-    with job("http://127.0.0.1:9/v1", tmp_path, offline=True) as one:
-        assert both(one.edge, given, labels) == first
+    with job("http://127.0.0.1:9/v1", tmp_path, offline=True) as worker:
+        assert both(worker.edge, given, labels) == first
         hashes = [request.hash("test") for request in answer_requests(READER, given, labels)]
     assert [row["request_hash"] for row in first[0]] == hashes
     assert server.stats().calls == 24
@@ -91,8 +91,8 @@ def test_answers_and_verdicts_are_paid_once_and_then_found(server: OpenAIServer,
 
 def test_offline_without_a_cache_everything_is_missing(tmp_path: Path) -> None:
     given, labels = homes(3)
-    with job("http://127.0.0.1:9/v1", tmp_path, offline=True) as one:
-        said, judged = both(one.edge, given, labels)
+    with job("http://127.0.0.1:9/v1", tmp_path, offline=True) as worker:
+        said, judged = both(worker.edge, given, labels)
     assert {(row["text"], row["reason"]) for row in said} == {(None, "missing")}
     assert {(row["correct"], row["reason"]) for row in judged} == {(None, "no_answer")}
 
@@ -100,8 +100,8 @@ def test_offline_without_a_cache_everything_is_missing(tmp_path: Path) -> None:
 def test_whatever_a_server_does_an_answer_is_there_or_says_why_not(server: OpenAIServer, tmp_path: Path) -> None:
     given, labels = homes(150)
     server.set(faults=Faults(rate=0.6, kinds=(*TRANSIENT, *CONTENT, *TOO_LONG, *REJECTED), seed=4))
-    with job(server.url, tmp_path, retry=FEW) as one:
-        said, judged = both(one.edge, given, labels)
+    with job(server.url, tmp_path, retry=FEW) as worker:
+        said, judged = both(worker.edge, given, labels)
     reasons = {row["reason"] for row in said if row["text"] is None}
     assert reasons == REASONS
     assert all((row["text"] is None) == (row["reason"] is not None) for row in said)
@@ -110,8 +110,8 @@ def test_whatever_a_server_does_an_answer_is_there_or_says_why_not(server: OpenA
     # Asked again with nothing going wrong: what may pass is asked again, and nothing else.
     server.set(faults=Faults())
     before = server.stats().calls
-    with job(server.url, tmp_path) as one:
-        again, judged_again = both(one.edge, given, labels)
+    with job(server.url, tmp_path) as worker:
+        again, judged_again = both(worker.edge, given, labels)
     waiting = sum(row["reason"] == "transient" for row in said)
     retried = sum(row["reason"] == "transient" for row in judged)
     assert server.stats().calls == before + waiting + waiting + retried
@@ -124,8 +124,8 @@ def test_whatever_a_server_does_an_answer_is_there_or_says_why_not(server: OpenA
 def test_a_bad_key_stops_the_run(server: OpenAIServer, tmp_path: Path) -> None:
     given, labels = homes(4)
     server.set(faults=Faults(rate=1.0, kinds=("bad_key",)))
-    with job(server.url, tmp_path) as one, pytest.raises(ModelStoppedError):
-        both(one.edge, given, labels)
+    with job(server.url, tmp_path) as worker, pytest.raises(ModelStoppedError):
+        both(worker.edge, given, labels)
 
 
 @pytest.mark.parametrize("kind", ["strict", "longmemeval", "abstention"])
@@ -137,23 +137,25 @@ def test_a_judge_that_repeats_what_it_is_told_gives_no_verdict(server: OpenAISer
             question(n, text, answer=text, category="multi-session", answerable=answerable)
             for n, text in enumerate(HOSTILE)
         ]
-        with job(server.url, tmp_path) as one:
-            table = one.edge.submit(judge_answers(judge, answers(*HOSTILE), questions(*labels), one.edge)).result(60)
+        with job(server.url, tmp_path) as worker:
+            table = worker.edge.submit(judge_answers(judge, answers(*HOSTILE), questions(*labels), worker.edge)).result(
+                60
+            )
         assert set(table["correct"].to_pylist()) == {None}
         assert set(table["reason"].to_pylist()) == {"unparsable_verdict"}
 
 
 def test_an_answer_that_passes_its_own_verdict_is_judged_by_what_it_says(server: OpenAIServer, tmp_path: Path) -> None:
     labels = questions(*(question(n, answer="Ghent") for n in range(len(HOSTILE))))
-    with job(server.url, tmp_path) as one:
-        table = one.edge.submit(judge_answers(STRICT, answers(*HOSTILE), labels, one.edge)).result(60)
+    with job(server.url, tmp_path) as worker:
+        table = worker.edge.submit(judge_answers(STRICT, answers(*HOSTILE), labels, worker.edge)).result(60)
     assert set(table["correct"].to_pylist()) == {False}
 
 
 def test_readers_on_an_event_loop_of_their_own_get_the_same(server: OpenAIServer, tmp_path: Path) -> None:
     given, labels = homes(5)
-    with job(server.url, tmp_path) as one:
-        here = asyncio.run(answer_contexts(READER, given, labels, one.edge))
-        there = one.edge.submit(answer_contexts(READER, given, labels, one.edge)).result(60)
+    with job(server.url, tmp_path) as worker:
+        here = asyncio.run(answer_contexts(READER, given, labels, worker.edge))
+        there = worker.edge.submit(answer_contexts(READER, given, labels, worker.edge)).result(60)
     assert here == there
     assert server.stats().calls == 5

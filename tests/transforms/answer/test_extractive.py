@@ -30,8 +30,8 @@ def best(context: str, text: str, *options: str) -> tuple[str, int | None]:
 
 def by_hand(context: str, text: str) -> str:
     """The formula of the module, word for word and slowly."""
-    sentences = list(dict.fromkeys(f"{one.strip()}." for one in context.split(".") if one.strip()))
-    tokens = [content_tokens(one) for one in sentences]
+    sentences = list(dict.fromkeys(f"{sentence.strip()}." for sentence in context.split(".") if sentence.strip()))
+    tokens = [content_tokens(sentence) for sentence in sentences]
     usual = sum(map(len, tokens)) / len(tokens)
     scores = []
     for of_one in tokens:
@@ -55,7 +55,7 @@ def test_the_rare_word_of_the_question_decides() -> None:
     st.lists(st.sampled_from([*WORDS, "comet"]), min_size=1, max_size=4),
 )
 def test_the_score_is_the_formula_that_is_written_down(sentences: list[list[str]], words: list[str]) -> None:
-    context = " ".join(" ".join(one) + "." for one in sentences)
+    context = " ".join(" ".join(sentence) + "." for sentence in sentences)
     assert best(context, " ".join(words))[0] == by_hand(context, " ".join(words))
 
 
@@ -99,8 +99,8 @@ def test_it_abstains_where_the_best_sentence_speaks_for_no_option() -> None:
 
 def test_equal_options_go_by_the_place_where_they_are_shown() -> None:
     for order in ((0, 1, 2), (2, 1, 0)):
-        one = AskedQuestion("Where is the violin?", None, ("Ghent", "violin", "Ghent"), order)
-        assert best_sentences(["Her violin is in Ghent."], [one])[0][1] == order[0]
+        question = AskedQuestion("Where is the violin?", None, ("Ghent", "violin", "Ghent"), order)
+        assert best_sentences(["Her violin is in Ghent."], [question])[0][1] == order[0]
 
 
 def test_it_takes_no_option_where_it_abstains() -> None:
@@ -112,14 +112,14 @@ def test_an_answer_depends_on_nothing_beside_its_own_context() -> None:
     texts = ["\n".join(" ".join(rng.choices(WORDS, k=5)) + "." for _ in range(8)) for _ in range(20)]
     ask = [asked(" ".join(rng.choices(WORDS, k=3))) for _ in texts]
     together = best_sentences(texts, ask)
-    assert together == [best_sentences([text], [one])[0] for text, one in zip(texts, ask, strict=True)]
+    assert together == [best_sentences([text], [question])[0] for text, question in zip(texts, ask, strict=True)]
     assert best_sentences(texts[::-1], ask[::-1]) == together[::-1]
 
 
 def test_text_of_another_language_is_compared_unstemmed() -> None:
-    one = asked("straßen brücken")
+    question = asked("straßen brücken")
     texts = ["Die straße ist alt. Die brücken sind neu."]
-    assert best_sentences(texts, [one], language="other")[0][0] == "Die brücken sind neu."
+    assert best_sentences(texts, [question], language="other")[0][0] == "Die brücken sind neu."
 
 
 def test_the_rows_keep_the_contexts_order_and_say_what_abstained() -> None:

@@ -119,7 +119,10 @@ def test_every_answer_meets_every_label_set_and_every_repeat_has_a_seed_of_its_o
         ("q0", 4, "official", 0, True), ("q0", 4, "official", 1, True),
         ("q0", 4, "corrected", 0, False), ("q0", 4, "corrected", 1, False),
     ]  # fmt: skip
-    assert [(one.seed, one.max_tokens, one.temperature) for one in model.requests[:2]] == [(3, 7, 0.5), (4, 7, 0.5)]
+    assert [(request.seed, request.max_tokens, request.temperature) for request in model.requests[:2]] == [
+        (3, 7, 0.5),
+        (4, 7, 0.5),
+    ]
     assert {(row["judge"], row["cell"], row["reply"]) for row in rows} == {
         ("judge", "chunks", "CORRECT"), ("judge", "chunks", "INCORRECT"),
     }  # fmt: skip

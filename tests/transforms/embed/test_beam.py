@@ -48,7 +48,7 @@ def test_texts_that_come_again_are_counted_as_seen_and_embedded_once(monkeypatch
     )
     result = pipeline.run()
     result.wait_until_finish()
-    counted = {one.key.metric.name: one.committed for one in result.metrics().query()["counters"]}
+    counted = {counter.key.metric.name: counter.committed for counter in result.metrics().query()["counters"]}
     assert (counted["texts"], counted["texts_embedded"]) == (4, 3)
 
 

@@ -30,7 +30,7 @@ def test_an_embedder_is_loaded_once_a_process(monkeypatch: pytest.MonkeyPatch) -
     with ThreadPoolExecutor(8) as pool:
         loaded = list(pool.map(catalogue.load, ["plain"] * 32))
     assert len(loads) == 1
-    assert all(one is loads[0] for one in loaded)
+    assert all(encoder is loads[0] for encoder in loaded)
 
 
 def test_an_unknown_embedder_is_not_found_and_the_nearest_named() -> None:

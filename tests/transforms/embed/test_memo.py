@@ -27,7 +27,7 @@ class Encoder:
         if not self.card.sparse:
             return Encoded(dense)
         ids = [np.unique([ord(sign) for sign in text]).astype(np.int32) for text in texts]
-        sparse = [(one, one.astype(np.float32) / 100) for one in ids]
+        sparse = [(signs, signs.astype(np.float32) / 100) for signs in ids]
         multi = [(np.full((len(text), 3), len(text), np.float32),) for text in texts]
         return Encoded(
             dense,
@@ -38,12 +38,12 @@ class Encoder:
         )
 
 
-def same(one: Encoded, other: Encoded) -> None:
-    assert one.cut == other.cut
-    assert one.failed == other.failed
-    known = [place for place in range(len(one.dense)) if place not in one.failed]
-    assert one.dense[known].tobytes() == other.dense[known].tobytes()
-    for mine, theirs in ((one.sparse, other.sparse), (one.multi, other.multi)):
+def same(made: Encoded, expected: Encoded) -> None:
+    assert made.cut == expected.cut
+    assert made.failed == expected.failed
+    known = [place for place in range(len(made.dense)) if place not in made.failed]
+    assert made.dense[known].tobytes() == expected.dense[known].tobytes()
+    for mine, theirs in ((made.sparse, expected.sparse), (made.multi, expected.multi)):
         assert (mine is None) == (theirs is None)
         if mine is not None:
             assert mine.offsets.tolist() == theirs.offsets.tolist()
@@ -107,7 +107,7 @@ def test_pages_of_any_size_give_the_same(monkeypatch, page):
         texts = [f"{number}" * (1 + number % 9) for number in rng.permutation(30)[: rng.integers(1, 20)]]
         made, _ = memo.encode(encoder, texts)
         same(made, Encoder().encode(texts))
-        assert memo._bytes == sum(one.size for one in memo._pages.values()) <= 8_000
+        assert memo._bytes == sum(stored.size for stored in memo._pages.values()) <= 8_000
         assert all(held // memos._MOST_ROWS in memo._pages for held in memo._held.values())
 
 
@@ -123,7 +123,7 @@ def test_what_is_remembered_does_not_keep_the_batch_it_came_from():
     memo.encode(encoder, [f"t{number}" for number in range(50)])
     for page in memo._pages.values():
         assert page.made.dense.base is None
-        assert all(one.base is None for part in (page.made.sparse, page.made.multi) for one in part.values)
+        assert all(array.base is None for part in (page.made.sparse, page.made.multi) for array in part.values)
 
 
 def test_threads_at_once_get_what_is_theirs():

@@ -166,7 +166,7 @@ def test_scores_of_tokens_are_flag_embeddings(m3: Path, direct: Any) -> None:
         **CLOSE,
     )
     vectors = theirs["colbert_vecs"]
-    expected = [[float(library.colbert_score(one, other)) for other in vectors] for one in vectors[:9]]
+    expected = [[float(library.colbert_score(question, unit)) for unit in vectors] for question in vectors[:9]]
     np.testing.assert_allclose(max_sim(few.multi, made.multi), expected, **CLOSE)
 
 

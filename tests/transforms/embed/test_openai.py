@@ -78,7 +78,7 @@ def test_vectors_are_the_servers_and_the_dimension_is_learnt_and_paid_once(fresh
         assert vectors.dtype == np.float32
         assert vectors[0].tobytes() == vectors[3].tobytes()
         assert len({row.tobytes() for row in vectors}) == 3
-    asked = [one.body["input"] for one in fresh.requests()]
+    asked = [request.body["input"] for request in fresh.requests()]
     assert asked == [["dimension"], ["a", "b", "{0} 日本語"]]
     openai._dimensions.clear()
     with edge_of(fresh, tmp_path, offline=True) as settings, opened(NAME, settings) as embedder:

@@ -58,24 +58,24 @@ def held(turns_of, memory_of):
 
 
 def found_by(held, study):
-    one = study.corpora[0]
-    questions = each_once(questions_of(held, study, one))
-    return list(search_corpus(held, study, one, "run", questions, None))
+    corpus = study.corpora[0]
+    questions = each_once(questions_of(held, study, corpus))
+    return list(search_corpus(held, study, corpus, "run", questions, None))
 
 
 def test_every_cell_of_every_conversation_gets_its_own_tables(held):
     found = found_by(held, study_of("linked", "turns", "oracle", "lexical"))
-    assert [one.cell for one in found] == ["linked-r", "turns-r", "oracle-r", "lexical-r"] * 3
+    assert [searched.cell for searched in found] == ["linked-r", "turns-r", "oracle-r", "lexical-r"] * 3
     for number, name in enumerate(("v0", "v1", "v2")):
-        linked, turns, oracle, lexical = (one.found for one in found[4 * number : 4 * number + 4])
+        linked, turns, oracle, lexical = (searched.found for searched in found[4 * number : 4 * number + 4])
         assert linked.retrievals["unit_id"].to_pylist() == [f"{name}-0", f"{name}-2"]
         assert linked.contexts["store_share"].to_pylist() == [2 / 3]
         assert turns.contexts["text"].to_pylist() == ["[8 May] Ann: red stone"]
         assert oracle.retrievals["unit_id"].to_pylist() == [f"{name}-1"]
         assert lexical.retrievals.num_rows == 3
         assert {row["conversation_id"] for row in lexical.contexts.to_pylist()} == {name}
-    assert all(one.seconds > 0 for one in found)
-    assert [one.unit_tokens.num_rows > 0 for one in found] == [True, False, False, False] * 3
+    assert all(searched.seconds > 0 for searched in found)
+    assert [searched.unit_tokens.num_rows > 0 for searched in found] == [True, False, False, False] * 3
 
 
 def test_what_no_plan_reads_is_not_read_and_the_rest_in_groups(held, monkeypatch):
@@ -125,9 +125,9 @@ def test_a_corpus_that_asks_nothing_is_refused(held):
 
 def test_a_second_run_gives_the_same_rows(held):
     study = study_of("linked", "turns", "random", "full")
-    one, other = (
+    first, again = (
         [(found.cell, found.found.retrievals, found.found.contexts) for found in found_by(held, study)] for _ in "ab"
     )
-    assert one == other
-    assert len(one) == 12
-    assert np.unique([len(table) for _, table, _ in one]).tolist() == [1, 2, 3]
+    assert first == again
+    assert len(first) == 12
+    assert np.unique([len(table) for _, table, _ in first]).tolist() == [1, 2, 3]

@@ -81,7 +81,7 @@ def test_a_shard_is_finished_only_while_every_file_of_its_manifest_is_there_and_
     manifest = write_manifest(lake.root, "c", "shard", [bundle_of(lake, shards)])
     assert is_finished(lake.root, "shard")
     [file] = {
-        "turns": [lake.table_path("turns") / one.path for one in manifest.files if one.table == "turns"],
+        "turns": [lake.table_path("turns") / staged.path for staged in manifest.files if staged.table == "turns"],
         "vectors": manifest.vector_files(lake.root),
         "parts": [lake.staged / name for name in manifest.parts],
         "dead": [lake.staged / name for name in manifest.dead],

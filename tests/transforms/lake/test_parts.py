@@ -85,7 +85,7 @@ def test_every_table_of_conversations_is_owned_and_a_part_takes_its_rows_out_of_
     for kind in PART_KINDS:
         assert all(set(kind.columns) <= set(TABLES[name].schema.names) for name in kind.tables)
     keys = table_keys(table_of(*NAMES), "c")
-    assert {name: [(one.columns, dict(one.partition)) for one in some] for name, some in keys.items()} == {
+    assert {name: [(key.columns, dict(key.partition)) for key in some] for name, some in keys.items()} == {
         "conversations": [(("conversation_id",), {"corpus": "c"})],
         "turns": [(("conversation_id",), {"corpus": "c"})],
         "questions": [(("conversation_id", "label_set"), {"corpus": "c"})],

@@ -45,10 +45,10 @@ def touches(root: Path) -> Iterator[str]:
                 case ast.Call(func=ast.Name(id="open")):
                     yield f"{name}:{node.lineno}: open()"
                 case ast.Import(names=names):
-                    yield from (f"{name}:{node.lineno}: {one.name}" for one in names if one.name in LIBRARIES)
+                    yield from (f"{name}:{node.lineno}: {alias.name}" for alias in names if alias.name in LIBRARIES)
                 case ast.ImportFrom(module=str(module), names=names) if module in LIBRARIES:
                     yield from (
-                        f"{name}:{node.lineno}: {module}" for one in names if f"{module}.{one.name}" not in TYPES
+                        f"{name}:{node.lineno}: {module}" for alias in names if f"{module}.{alias.name}" not in TYPES
                     )
 
 

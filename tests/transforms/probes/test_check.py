@@ -20,7 +20,8 @@ TRAP = next(question for question in SOUND.questions if question.answer is None)
 def asking(question: ProbeQuestion) -> Probes:
     """The sound conversation with one question in the place of its namesake."""
     return replace(
-        SOUND, questions=tuple(question if one.question_id == question.question_id else one for one in SOUND.questions)
+        SOUND,
+        questions=tuple(question if sound.question_id == question.question_id else sound for sound in SOUND.questions),
     )
 
 

@@ -38,13 +38,17 @@ def test_any_seed_and_size_gives_sound_questions(seed: int, split: str, turns: i
     conversations = made(split, conversations=2, turns=turns, fit=fit, seed=seed)
     assert list(faults(conversations)) == []
     assert [len(conversation.turns) for conversation in conversations] == [turns, turns]
-    assert not any("{" in turn.text or "}" in turn.text for one in conversations for turn in one.turns)
+    assert not any(
+        "{" in turn.text or "}" in turn.text for conversation in conversations for turn in conversation.turns
+    )
 
 
 def test_a_greater_fit_only_moves_facts_into_the_shape_that_fits() -> None:
     for plan in plans():
         told = [conversation_of(plan, fit) for fit in FITS]
-        fitting = [{q.question_id for q in one.questions if q.fits and q.answer is not None} for one in told]
+        fitting = [
+            {q.question_id for q in conversation.questions if q.fits and q.answer is not None} for conversation in told
+        ]
         assert all(less <= more for less, more in pairwise(fitting))
         assert fitting[0] == set()
         assert fitting[-1] == {q.question_id for q in told[0].questions if q.answer is not None}
@@ -52,7 +56,12 @@ def test_a_greater_fit_only_moves_facts_into_the_shape_that_fits() -> None:
 
 def test_the_share_of_facts_that_fit_is_about_the_fit() -> None:
     for fit in (0.25, 0.75):
-        facts = [q.fits for one in made(conversations=100, fit=fit) for q in one.questions if q.answer is not None]
+        facts = [
+            q.fits
+            for conversation in made(conversations=100, fit=fit)
+            for q in conversation.questions
+            if q.answer is not None
+        ]
         assert sum(facts) / len(facts) == pytest.approx(fit, abs=0.05)
 
 
@@ -61,28 +70,32 @@ def test_between_two_fits_nothing_differs_but_the_turns_of_facts_that_changed_th
         low, high = conversation_of(plan, 0.2), conversation_of(plan, 0.8)
         changed = {
             turn_id
-            for one, other in zip(low.questions, high.questions, strict=True)
-            if one.fits != other.fits
-            for turn_id in one.evidence
+            for low_question, high_question in zip(low.questions, high.questions, strict=True)
+            if low_question.fits != high_question.fits
+            for turn_id in low_question.evidence
         }
-        for one, other in zip(low.turns, high.turns, strict=True):
-            assert (one == other) == (one.turn_id not in changed)
-            assert (one.turn_id, one.speaker, one.session_at, one.planted) == (
-                other.turn_id, other.speaker, other.session_at, other.planted,
+        for low_turn, high_turn in zip(low.turns, high.turns, strict=True):
+            assert (low_turn == high_turn) == (low_turn.turn_id not in changed)
+            assert (low_turn.turn_id, low_turn.speaker, low_turn.session_at, low_turn.planted) == (
+                high_turn.turn_id, high_turn.speaker, high_turn.session_at, high_turn.planted,
             )  # fmt: skip
-        for one, other in zip(low.questions, high.questions, strict=True):
-            assert (one.text, one.answer, one.distractors) == (other.text, other.answer, other.distractors)
+        for low_question, high_question in zip(low.questions, high.questions, strict=True):
+            assert (low_question.text, low_question.answer, low_question.distractors) == (
+                high_question.text,
+                high_question.answer,
+                high_question.distractors,
+            )
 
 
 def test_both_shapes_are_about_as_long() -> None:
-    length = [sum(len(turn.text) for one in made(fit=fit) for turn in one.turns) for fit in (0, 1)]
+    length = [sum(len(turn.text) for conversation in made(fit=fit) for turn in conversation.turns) for fit in (0, 1)]
     assert 0.93 < length[0] / length[1] < 1.07
 
 
 def test_spans_are_what_was_planted_and_lie_in_the_evidence() -> None:
-    for one in made():
-        texts = {turn.turn_id: turn.text for turn in one.turns}
-        for question in one.questions:
+    for conversation in made():
+        texts = {turn.turn_id: turn.text for turn in conversation.turns}
+        for question in conversation.questions:
             assert tuple(turn_id for turn_id, _, _ in question.spans) == question.evidence
             told = [texts[turn_id][start:end] for turn_id, start, end in question.spans]
             shape = question.fact.template.fit if question.fits else sum(question.fact.template.loose, ())
@@ -93,9 +106,9 @@ def test_spans_are_what_was_planted_and_lie_in_the_evidence() -> None:
 
 def test_an_older_value_is_told_before_the_fact() -> None:
     seen = 0
-    for one in made(conversations=60):
-        place = {turn.turn_id: number for number, turn in enumerate(one.turns)}
-        for question in one.questions:
+    for conversation in made(conversations=60):
+        place = {turn.turn_id: number for number, turn in enumerate(conversation.turns)}
+        for question in conversation.questions:
             if question.answer is not None and "older" in question.distractors:
                 seen += 1
                 assert place[question.distractors["older"]] < min(place[turn_id] for turn_id in question.evidence)
@@ -119,22 +132,22 @@ def test_nobody_is_spoken_of_in_two_facts_about_the_same_kind_of_value() -> None
 
 
 def test_every_category_comes_up_and_a_trap_has_a_near_miss_but_no_older_value() -> None:
-    questions = [question for one in made(conversations=60) for question in one.questions]
+    questions = [question for conversation in made(conversations=60) for question in conversation.questions]
     assert {question.category for question in questions} == {*CATEGORIES, UNANSWERABLE}
     traps = [question for question in questions if question.category == UNANSWERABLE]
     assert all(trap.distractors and "older" not in trap.distractors and not trap.evidence for trap in traps)
 
 
 def test_two_speakers_take_turns_in_a_session_and_sessions_go_forward_in_time() -> None:
-    for one in made(turns=61):
-        assert len({turn.speaker for turn in one.turns}) == 2
-        for before, after in pairwise(one.turns):
+    for conversation in made(turns=61):
+        assert len({turn.speaker for turn in conversation.turns}) == 2
+        for before, after in pairwise(conversation.turns):
             if before.session_id == after.session_id:
                 assert before.speaker != after.speaker
             else:
                 assert before.session_at < after.session_at
-        assert one.turns[-1].session_at < one.asked_at
-        assert sum(turn.planted == FACT for turn in one.turns) % 2 == 0
+        assert conversation.turns[-1].session_at < conversation.asked_at
+        assert sum(turn.planted == FACT for turn in conversation.turns) % 2 == 0
 
 
 @pytest.mark.parametrize(("fit", "tag"), [(0, "f000"), (0.25, "f025"), (0.5, "f050"), (0.125, "f0125"), (1, "f100")])

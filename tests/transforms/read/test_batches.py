@@ -45,7 +45,7 @@ GOLD, NONE, BROKEN = ["t"], [], ["gone", None]
 def test_a_question_counts_once_by_its_official_labels_when_it_has_them(write, tmp_path, questions, with_gold, broken):
     path = write([{"conversation_id": "c", "turns": [{"turn_id": "t", "text": "one"}], "questions": questions}])
     counts = counts_of(path, tmp_path, "memlake-conversations")
-    assert counts["questions"] == len({one["question_id"] for one in questions})
+    assert counts["questions"] == len({question["question_id"] for question in questions})
     assert counts["questions_with_gold"] == with_gold
     assert (counts["evidence_malformed"], counts["evidence_dangling"]) == (broken, broken)
 

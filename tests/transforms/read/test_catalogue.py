@@ -51,24 +51,24 @@ def test_a_broken_first_line_does_not_hide_the_format():
 
 
 LINES = {name: head for name, head in HEADS.items() if isinstance(head, dict)}
-PAIRS = [(one, other) for one in LINES for other in LINES if one != other]
+PAIRS = [(name, other) for name in LINES for other in LINES if name != other]
 
 
-@pytest.mark.parametrize(("one", "other"), PAIRS)
-def test_a_file_of_two_formats_is_a_dead_letter_that_names_both_and_what_to_do(one, other, write):
-    both = write([LINES[one], LINES[other]], "both")
-    good = write([LINES[one]], "good")
+@pytest.mark.parametrize(("name", "other"), PAIRS)
+def test_a_file_of_two_formats_is_a_dead_letter_that_names_both_and_what_to_do(name, other, write):
+    both = write([LINES[name], LINES[other]], "both")
+    good = write([LINES[name]], "good")
     shards, [letter] = plan_sources([(both, 10), (good, 10)])
-    assert list(shards) == [one]
+    assert list(shards) == [name]
     assert (letter.reason, letter.scope, letter.outcome, letter.source_uri) == (
         "ambiguous_format", "file", "dropped", both,
     )  # fmt: skip
-    assert all(says in letter.error for says in (one, other, "split it", "--format "))
+    assert all(says in letter.error for says in (name, other, "split it", "--format "))
 
 
-@pytest.mark.parametrize(("one", "other"), PAIRS)
-def test_a_line_of_another_format_is_content_lost_whoever_reads_it(one, other, read, write):
-    made, letters = read(write([LINES[one], LINES[other]]), one)
+@pytest.mark.parametrize(("name", "other"), PAIRS)
+def test_a_line_of_another_format_is_content_lost_whoever_reads_it(name, other, read, write):
+    made, letters = read(write([LINES[name], LINES[other]]), name)
     assert [conversation.text for conversation in made] == [["hi"]]
     assert [(letter.reason, letter.outcome, letter.position) for letter in letters] == [
         ("malformed_record", "dropped", 2)

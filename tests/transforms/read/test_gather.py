@@ -88,10 +88,10 @@ def test_both_layouts_give_the_same_conversation(read, write):
         {"text": "c", "session_id": "x", "session_at": "2024-01-01"},
         {"text": "d", "session_at": "2024-02-01", "said_at": "2024-02-01T10:00Z"},
     ]
-    (one,), _ = read(write([{"conversation_id": "c", "turns": turns}], "one"))
-    (many,), _ = gathered(table(read, write([{"conversation_id": "c", **each} for each in turns], "many")))
+    (nested,), _ = read(write([{"conversation_id": "c", "turns": turns}], "one"))
+    (flat,), _ = gathered(table(read, write([{"conversation_id": "c", **each} for each in turns], "many")))
     for column in ("sessions", "session", "turn_id", "speaker", "role", "kind", "text", "source_chars", "said_at"):
-        assert getattr(one, column) == getattr(many, column)
+        assert getattr(nested, column) == getattr(flat, column)
 
 
 def test_buckets_are_stable_and_hold_whole_conversations():

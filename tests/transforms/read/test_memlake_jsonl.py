@@ -41,17 +41,17 @@ def whole(path: str) -> list[Conversation]:
 def test_hostile_texts_survive_both_layouts(tmp_path_factory, pairs, ascii_only):
     folder = tmp_path_factory.mktemp("hostile")
     turns = [{"speaker": speaker, "text": text} for speaker, text in pairs]
-    one = folder / "conversations"
-    one.write_text(
+    nested = folder / "conversations"
+    nested.write_text(
         json.dumps({"conversation_id": "c", "turns": turns}, ensure_ascii=ascii_only) + "\n", "utf-8", newline=""
     )
-    many = folder / "turns"
-    many.write_text(
+    flat = folder / "turns"
+    flat.write_text(
         "".join(json.dumps({"conversation_id": "c", **turn}, ensure_ascii=ascii_only) + "\n" for turn in turns),
         "utf-8",
         newline="",
     )
-    for found in (list(read_source(Source(str(one)))), whole(str(many))):
+    for found in (list(read_source(Source(str(nested)))), whole(str(flat))):
         assert [(c.text, c.speaker) for c in found] == [([text for _, text in pairs], [name for name, _ in pairs])]
         assert found[0].turn_id == [str(place) for place in range(len(pairs))]
 

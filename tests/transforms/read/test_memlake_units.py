@@ -20,7 +20,7 @@ def test_lines_and_a_list_give_the_same_conversations(read, write, as_list):
     path = write(json.dumps(units).encode() if as_list else units)
     found, letters = read(path)
     assert letters == []
-    assert [(one.conversation_id, one.format, one.text) for one in found] == [
+    assert [(conversation.conversation_id, conversation.format, conversation.text) for conversation in found] == [
         ("c1", "memlake-units", []),
         ("7", "memlake-units", []),
     ]
@@ -49,10 +49,10 @@ def test_lines_and_a_list_give_the_same_conversations(read, write, as_list):
 def test_what_is_no_unit_is_reported_at_its_place_and_the_rest_is_read(read, write, record, reason, outcome, as_list):
     units = [UNIT, record, UNIT | {"text": "Last."}]
     found, letters = read(write(json.dumps(units).encode() if as_list else units))
-    assert [(one.reason, one.outcome, one.scope, one.position) for one in letters] == [
+    assert [(letter.reason, letter.outcome, letter.scope, letter.position) for letter in letters] == [
         (reason, outcome, "unit", 1 if as_list else 2)
     ]
-    kept = [unit.text for one in found for unit in one.supplied]
+    kept = [unit.text for conversation in found for unit in conversation.supplied]
     assert (kept[0], kept[-1], len(kept)) == ("Ana greets.", "Last.", 3 if outcome == "kept" else 2)
 
 

@@ -43,7 +43,7 @@ def made(turns: pa.Table, items: Any, spec: str = "artifacts") -> Units:
     return asyncio.run(ARTIFACTS.asking.build(spec_of(spec, model="m"), turns, ScriptedModel(reply)))
 
 
-def one(**changes: Any) -> dict[str, Any]:
+def artifact(**changes: Any) -> dict[str, Any]:
     return (
         item({"turn": 1, "speaker": "Ann", "text": "I moved to Paris last week."}, content="Ann moved to Paris.")
         | changes
@@ -55,7 +55,7 @@ def attributes(units: Units) -> list[dict[str, Any]]:
 
 
 def test_a_unit_shows_its_content_behind_the_session_date(turns_of: TurnsOf) -> None:
-    units = made(turns_of(TALK), [one(type="event", confidence=0.25)])
+    units = made(turns_of(TALK), [artifact(type="event", confidence=0.25)])
     assert (units.units.schema, units.provenance.schema) == (UNITS.schema, PROVENANCE.schema)
     units.units.validate(full=True)
     units.provenance.validate(full=True)
@@ -99,7 +99,7 @@ def test_what_is_shown_and_indexed_is_a_setting_that_costs_no_call(
 ) -> None:
     turns = turns_of(TALK)
     # Quoted in capitals: what is shown is the source's own.
-    script = ScriptedModel(lambda _: json.dumps({"artifacts": [one(quote=QUOTE.upper())]}))
+    script = ScriptedModel(lambda _: json.dumps({"artifacts": [artifact(quote=QUOTE.upper())]}))
     spec = f"artifacts-x:show={show},key={key},ungrounded=drop"
     units = asyncio.run(ARTIFACTS.asking.build(spec_of(spec, model="m"), turns, script))
     plain = ScriptedModel(lambda _: json.dumps({"artifacts": []}))
@@ -112,7 +112,7 @@ def test_what_is_shown_and_indexed_is_a_setting_that_costs_no_call(
 
 def test_an_item_without_a_quote_that_is_there_is_kept_and_flagged(turns_of: TurnsOf) -> None:
     for quote in ("", "I sold my house in Rome", "Ann: "):
-        units = made(turns_of(TALK), [one(quote=quote, turns=[3, 1])], "artifacts-q:show=content_quote")
+        units = made(turns_of(TALK), [artifact(quote=quote, turns=[3, 1])], "artifacts-q:show=content_quote")
         (unit,) = units.units.to_pylist()
         assert unit["show_text"] == "[8 May, 2023] Ann moved to Paris."
         (flags,) = attributes(units)
@@ -124,7 +124,7 @@ def test_an_item_without_a_quote_that_is_there_is_kept_and_flagged(turns_of: Tur
 
 
 def test_an_item_that_cites_nothing_valid_comes_from_the_whole_piece(turns_of: TurnsOf) -> None:
-    units = made(turns_of(TALK), [one(quote="", turns=[99, 0, -3])])
+    units = made(turns_of(TALK), [artifact(quote="", turns=[99, 0, -3])])
     assert units.provenance["ordinal"].to_pylist() == [0, 1, 2]
     (flags,) = attributes(units)
     assert (flags["cited_turn_ids"], flags["unresolved_turns"]) == ([], [99, 0, -3])
@@ -132,7 +132,7 @@ def test_an_item_that_cites_nothing_valid_comes_from_the_whole_piece(turns_of: T
 
 @pytest.mark.parametrize("spec", ["artifacts-d:ungrounded=drop", "artifacts-d:show=quote", "artifacts-d:key=quote"])
 def test_an_item_without_a_quote_can_be_left_out_and_is_still_counted(turns_of: TurnsOf, spec: str) -> None:
-    units = made(turns_of(TALK), [one(quote="nobody said this"), one(content="Other.")], spec)
+    units = made(turns_of(TALK), [artifact(quote="nobody said this"), artifact(content="Other.")], spec)
     assert units.units["show_text"].to_pylist()[0].endswith(("Other.", "last week."))
     (row,) = units.extractions.to_pylist()
     assert (row["outcome"], row["units"], row["exact"], row["ungrounded"]) == ("extracted", 1, 1, 1)
@@ -143,10 +143,10 @@ def test_items_of_one_piece_that_say_the_same_are_one_with_the_provenance_of_all
     units = made(
         turns_of(TALK),
         [
-            one(quote="made up", turns=[2], confidence=0.1),
-            one(content="ANN  moved to Paris"),
-            one(quote="I moved to Paris last week", turns=[3]),
-            one(type="event"),
+            artifact(quote="made up", turns=[2], confidence=0.1),
+            artifact(content="ANN  moved to Paris"),
+            artifact(quote="I moved to Paris last week", turns=[3]),
+            artifact(type="event"),
         ],
     )
     assert units.units["kind"].to_pylist() == ["key_fact", "event"]
@@ -161,8 +161,8 @@ def test_items_of_one_piece_that_say_the_same_are_one_with_the_provenance_of_all
 
 
 def test_the_provenance_of_merged_items_is_in_the_order_of_the_source(turns_of: TurnsOf) -> None:
-    last = one(quote="as I said", turns=[3])
-    for items in ([last, one()], [one(), last], [last, last, one()]):
+    last = artifact(quote="as I said", turns=[3])
+    for items in ([last, artifact()], [artifact(), last], [last, last, artifact()]):
         units = made(turns_of(TALK), items)
         places = [(row["piece"], row["ordinal"], row["char_start"]) for row in units.provenance.to_pylist()]
         assert [(piece, ordinal) for piece, ordinal, _ in places] == [(0, 0), (1, 2)]
@@ -170,13 +170,13 @@ def test_the_provenance_of_merged_items_is_in_the_order_of_the_source(turns_of: 
 
 
 def test_merged_items_without_a_quote_come_from_all_the_turns_that_any_of_them_cites(turns_of: TurnsOf) -> None:
-    units = made(turns_of(TALK), [one(quote="made up", turns=[3]), one(quote="", turns=[2])])
+    units = made(turns_of(TALK), [artifact(quote="made up", turns=[3]), artifact(quote="", turns=[2])])
     assert units.units.num_rows == 1
     assert [(row["ordinal"], row["grounding"]) for row in units.provenance.to_pylist()] == [(1, "none"), (2, "none")]
 
 
 def test_a_span_that_holds_no_more_than_a_name_touches_no_text(turns_of: TurnsOf) -> None:
-    units = made(turns_of(TALK), [one(quote="I moved to Paris last week.\n李:", turns=[1])])
+    units = made(turns_of(TALK), [artifact(quote="I moved to Paris last week.\n李:", turns=[1])])
     rows = [(row["ordinal"], row["grounding"], row["touches_text"]) for row in units.provenance.to_pylist()]
     assert rows == [(0, "exact", True), (1, "exact", False)]
 
@@ -190,7 +190,7 @@ def test_units_are_numbered_within_their_conversation(turns_of: TurnsOf) -> None
 
 def test_a_quote_that_crosses_turns_has_a_row_of_provenance_for_each(turns_of: TurnsOf, canonical: Any) -> None:
     turns = turns_of(TALK)
-    units = made(turns, [one(quote="Paris last week.\n我每天都去健身房", turns=[1, 2])], "artifacts-q:show=quote")
+    units = made(turns, [artifact(quote="Paris last week.\n我每天都去健身房", turns=[1, 2])], "artifacts-q:show=quote")
     rows = units.provenance.to_pylist()
     assert [(row["piece"], row["ordinal"], row["grounding"]) for row in rows] == [(0, 0, "exact"), (1, 1, "exact")]
     text = canonical(turns)["v"]
@@ -209,7 +209,7 @@ def test_a_quote_that_crosses_turns_has_a_row_of_provenance_for_each(turns_of: T
     ],
 )
 def test_a_speaker_is_one_of_the_piece_or_none(turns_of: TurnsOf, named: Any, speaker: Any, flagged: bool) -> None:
-    units = made(turns_of(TALK), [one(speaker=named)])
+    units = made(turns_of(TALK), [artifact(speaker=named)])
     assert units.units["speaker"].to_pylist() == [speaker]
     assert ("unknown_speaker" in attributes(units)[0]) == flagged
 
@@ -251,9 +251,9 @@ def test_a_unit_tells_when_it_took_place_or_else_when_it_was_said(
     conversation.said_at[2] = int(said.timestamp()) * 1_000_000
     turns = tabulate("c", [conversation], 1)["turns"]
     items = [
-        one(resolved_time="2023-05-01"),
-        one(content="b", resolved_time="soon"),
-        one(content="c", quote="as I said", turns=[3]),
+        artifact(resolved_time="2023-05-01"),
+        artifact(content="b", resolved_time="soon"),
+        artifact(content="c", quote="as I said", turns=[3]),
     ]
     units = made(turns, items)
     assert units.units["event_at"].to_pylist() == [datetime(2023, 5, 1, tzinfo=UTC), met, said]
@@ -348,7 +348,9 @@ def test_a_model_that_says_the_turns_of_the_piece_before_is_not_believed(turns_o
 
     def script(request: Any) -> str:
         before = [line for line in shown(request)[1] if "before" in line]
-        return json.dumps({"artifacts": [one(quote=line["text"], content=line["text"], turns=[1]) for line in before]})
+        return json.dumps(
+            {"artifacts": [artifact(quote=line["text"], content=line["text"], turns=[1]) for line in before]}
+        )
 
     units = made(turns, script, "artifacts-c:granularity=turn,context=1")
     assert units.extractions["ungrounded"].to_pylist() == [0, 1, 1]

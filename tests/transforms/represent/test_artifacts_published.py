@@ -176,8 +176,10 @@ def test_a_gleaned_item_that_shares_most_words_with_a_first_one_is_left_out(
 
     def script(request: Request) -> str:
         turn = shown(request)[1][0]
-        one = item(turn, content=gleaned, type="insight", turns=[2]) if second(request) else item(turn, content=first)
-        return json.dumps({"artifacts": [one]})
+        artifact = (
+            item(turn, content=gleaned, type="insight", turns=[2]) if second(request) else item(turn, content=first)
+        )
+        return json.dumps({"artifacts": [artifact]})
 
     for merge, expected in (("overlap", 1 + kept), ("same", 2)):
         units, _ = made(turns, script, f"artifacts-g:second_pass=true,merge={merge}")
@@ -202,14 +204,14 @@ def test_one_call_a_folded_turn_and_one_a_session_go_under_the_same_cap(turns_of
         assert sorted(units.provenance["ordinal"].to_pylist()) == [*range(7)]
 
 
-@pytest.mark.parametrize("kind", [name for name, one in REPRESENTATIONS.items() if one.asking])
+@pytest.mark.parametrize("kind", [name for name, representation in REPRESENTATIONS.items() if representation.asking])
 def test_the_later_settings_at_their_defaults_leave_the_settings_hash_as_it_was(kind: str) -> None:
-    one = spec_of(kind, model="m")
+    spec = spec_of(kind, model="m")
     asking = REPRESENTATIONS[kind].asking
     assert asking
-    before = {name: value for name, value in one.settings.items() if name not in PUBLISHED_SETTINGS}
-    hashed = content_id(kind, settings_json(before), one.revision, *asking.material(one.settings))
-    assert one.settings_hash == hashed
+    before = {name: value for name, value in spec.settings.items() if name not in PUBLISHED_SETTINGS}
+    hashed = content_id(kind, settings_json(before), spec.revision, *asking.material(spec.settings))
+    assert spec.settings_hash == hashed
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from memlake.transforms.represent.catalogue import REPRESENTATIONS, asking, spec
 from memlake.transforms.represent.common.representation import Units
 
 TurnsOf = Callable[..., pa.Table]
-ASKING = [name for name, one in REPRESENTATIONS.items() if one.asking]
+ASKING = [name for name, representation in REPRESENTATIONS.items() if representation.asking]
 HOSTILE = Faults(0.3, (*TRANSIENT, *CONTENT, "too_long", "rejected"), seed=11)
 WORDS = "the ferry left the northern pier without its second anchor and nobody went back for it"
 TALK = {
@@ -36,11 +36,11 @@ TALK = {
 
 
 def run(server: OpenAIServer, root: Path, turns: pa.Table, kind: str) -> Units:
-    one = spec_of(kind, model="m", provider="test")
-    how = asking(one)
+    spec = spec_of(kind, model="m", provider="test")
+    how = asking(spec)
     assert how
     with job(server.url, root) as opened:
-        return opened.edge.submit(how.build(one, turns, opened.edge)).result()
+        return opened.edge.submit(how.build(spec, turns, opened.edge)).result()
 
 
 @pytest.mark.parametrize("kind", ASKING)
@@ -101,8 +101,8 @@ def test_what_shows_nothing_is_no_unit_and_no_key(kind: str, blank: str, turns_o
     said = {"artifacts": [artifact], "propositions": [proposition], "summary": blank}
     said["turns"] = [{"turn": 1, kind: [blank]}]
     turns = turns_of({"v": [(None, [("Ann", "I moved to Paris in May.")])]})
-    one = spec_of(kind, model="m")
-    how = asking(one)
+    spec = spec_of(kind, model="m")
+    how = asking(spec)
     assert how
 
     def reply(request: Request) -> str:
@@ -110,7 +110,7 @@ def test_what_shows_nothing_is_no_unit_and_no_key(kind: str, blank: str, turns_o
         return json.dumps({name: value for name, value in said.items() if name in wanted})
 
     async def build() -> Units:
-        return await how.build(one, turns, ScriptedModel(reply))
+        return await how.build(spec, turns, ScriptedModel(reply))
 
     made = asyncio.run(build())
     if kind in ("keyphrases", "facts"):
@@ -131,7 +131,7 @@ def test_what_a_conversation_says_stays_inside_its_block(kind: str, tmp_path: Pa
     )
     with OpenAIServer() as server:
         run(server, tmp_path, turns, kind)
-        requests = [one.body["messages"] for one in server.requests()]
+        requests = [request.body["messages"] for request in server.requests()]
     asked = [messages for messages in requests if hostile[0] in messages[1]["content"]]
     assert asked
     for system, user, *_ in asked:

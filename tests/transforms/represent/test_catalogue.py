@@ -25,8 +25,8 @@ TALK = {
     "conv-2": [("9 May, 2023", [("Cy", "你好。")])],
 }
 
-BY_RULE = [name for name, one in REPRESENTATIONS.items() if one.build]
-ASKING = [name for name, one in REPRESENTATIONS.items() if one.asking]
+BY_RULE = [name for name, representation in REPRESENTATIONS.items() if representation.build]
+ASKING = [name for name, representation in REPRESENTATIONS.items() if representation.asking]
 
 
 def test_a_representation_is_made_by_rule_or_with_a_model() -> None:

@@ -214,7 +214,9 @@ def test_locomo_is_chunked_without_a_gap(
     check_slices: Callable[[pa.Table, pa.Table], None],
 ) -> None:
     read = READER.read(Source(str(shared_data / "locomo" / "locomo10.json")), ReadOptions())
-    turns = tabulate("locomo", [one for one in read if isinstance(one, Conversation)], 1)["turns"]
+    turns = tabulate("locomo", [conversation for conversation in read if isinstance(conversation, Conversation)], 1)[
+        "turns"
+    ]
     units = represent(spec_of("chunks"), turns).units
     check_slices(turns, units)
     # 512-character windows over bare text are 1,425; prefixes, captions and the overlap make more.

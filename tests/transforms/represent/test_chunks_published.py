@@ -180,9 +180,9 @@ def test_a_chunk_knows_the_turns_that_it_holds_any_character_of(turns_of: TurnsO
     told = [json.loads(text) for text in made(turns, size=69, overlap=0).units["attributes"].to_pylist()]
     assert told == [{"batch": 1, "turns": [number]} for number in (1, 2, 3)]
     told = [json.loads(text) for text in made(turns, size=138, overlap=0).units["attributes"].to_pylist()]
-    assert [one["turns"] for one in told] == [[1, 2], [3]]
+    assert [attributes["turns"] for attributes in told] == [[1, 2], [3]]
     told = [json.loads(text) for text in made(turns, size=100, overlap=0).units["attributes"].to_pylist()]
-    assert [one["turns"] for one in told] == [[1, 2], [2, 3], [3]]
+    assert [attributes["turns"] for attributes in told] == [[1, 2], [2, 3], [3]]
 
 
 @given(text=st.text(st.sampled_from("ab \n"), max_size=400), size=st.integers(1, 60), data=st.data())
@@ -197,7 +197,7 @@ def test_windows_cover_all_that_shows_and_end_after_a_line_break_of_their_last_f
         assert 0 < end - start <= size
         assert text[start:end] == text[start:end].strip()
     # Equal where all that shows of two windows is what they share.
-    assert all(one[0] <= other[0] and one[1] <= other[1] for one, other in pairwise(spans))
+    assert all(before[0] <= after[0] and before[1] <= after[1] for before, after in pairwise(spans))
 
 
 def test_a_window_is_cut_at_the_last_line_break_that_is_near_its_end() -> None:
@@ -282,7 +282,9 @@ def test_settings_that_make_no_chunks_are_refused(wrong: str) -> None:
 
 def test_locomo_has_the_chunks_of_the_published_rule(shared_data: Path) -> None:
     read = READER.read(Source(str(shared_data / "locomo" / "locomo10.json")), ReadOptions())
-    turns = tabulate("locomo", [one for one in read if isinstance(one, Conversation)], 1)["turns"]
+    turns = tabulate("locomo", [conversation for conversation in read if isinstance(conversation, Conversation)], 1)[
+        "turns"
+    ]
     expected: dict[str, list[str]] = {}
     rows: dict[str, list[dict[str, Any]]] = {}
     for row in turns.to_pylist():

@@ -52,12 +52,14 @@ def test_relative_dates_count_from_the_batchs_last_session_unless_told_otherwise
     turns: pa.Table, settings: dict[str, Any], yesterday: str, last_month: str
 ) -> None:
     units = made(turns, around=5, **settings).units.to_pylist()
-    told = {told["time_expression"]: told["resolved_time"] for told in (json.loads(one["attributes"]) for one in units)}
+    told = {
+        told["time_expression"]: told["resolved_time"] for told in (json.loads(unit["attributes"]) for unit in units)
+    }
     assert told == {"yesterday": yesterday, "1932": "1932", "last month": last_month}
-    by_words = {json.loads(one["attributes"])["time_expression"]: one for one in units}
+    by_words = {json.loads(unit["attributes"])["time_expression"]: unit for unit in units}
     assert by_words["yesterday"]["event_at"] == datetime.fromisoformat(yesterday).replace(tzinfo=UTC)
     assert by_words["last month"]["event_at"] == datetime.fromisoformat(f"{last_month}-01").replace(tzinfo=UTC)
-    assert {one["kind"] for one in units} == {"event"}
+    assert {unit["kind"] for unit in units} == {"event"}
 
 
 def test_a_window_is_the_raw_text_of_its_batch_with_all_users_sides_first(turns: pa.Table) -> None:

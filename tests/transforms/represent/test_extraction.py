@@ -72,10 +72,10 @@ def test_what_is_asked_first_is_known_before_anything_is_asked(turns_of: TurnsOf
     # The last is cut in parts before it is asked.
     for turns in (turns_of(TALK), blank, turns_of({"v": [(None, [("Ann", f"{WORDS} " * 20)] * 30)]})):
         for spec in ("artifacts", "artifacts-x:granularity=turn,max_output_tokens=512", "artifacts-y:second_pass=true"):
-            one = spec_of(spec, model="m")
-            how = asking(one)
+            parsed = spec_of(spec, model="m")
+            how = asking(parsed)
             assert how
-            expected = list(how.first_requests(one, turns))
+            expected = list(how.first_requests(parsed, turns))
             _, model = made(turns, lambda _: '{"artifacts": []}', spec)
             assert [request for request in model.requests if len(request.messages) == 2] == expected
 

@@ -33,10 +33,10 @@ def keyed(request: Request, kind: str = "keyphrases") -> str:
 
 
 def made(turns: pa.Table, script: Any, spec: str = "keyphrases") -> tuple[Units, ScriptedModel]:
-    model, one = ScriptedModel(script), spec_of(spec, model="m")
-    how = asking(one)
+    model, parsed = ScriptedModel(script), spec_of(spec, model="m")
+    how = asking(parsed)
     assert how
-    return asyncio.run(how.build(one, turns, model)), model  # type: ignore[arg-type]
+    return asyncio.run(how.build(parsed, turns, model)), model  # type: ignore[arg-type]
 
 
 def keys_of(units: Units) -> list[str]:

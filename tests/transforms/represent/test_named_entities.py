@@ -57,10 +57,14 @@ def test_a_package_that_is_no_model_is_an_error(ner: str) -> None:
 def test_entities_keep_their_place_in_texts_of_any_length(ner: str) -> None:
     text = "Anna moved to Boston last week."
     found = entities_of(text, ner)
-    assert [(one.text, one.label) for one in found] == [("Anna", "PERSON"), ("Boston", "GPE"), ("last week", "DATE")]
+    assert [(entity.text, entity.label) for entity in found] == [
+        ("Anna", "PERSON"),
+        ("Boston", "GPE"),
+        ("last week", "DATE"),
+    ]
     long = f"{'so ' * 20_000}{text}"
-    assert all(long[one.start : one.end] == one.text for one in entities_of(long, ner))
-    assert "Boston" in {one.text for one in entities_of(long, ner)}
+    assert all(long[entity.start : entity.end] == entity.text for entity in entities_of(long, ner))
+    assert "Boston" in {entity.text for entity in entities_of(long, ner)}
     assert entities_of("", ner) == []
 
 

@@ -23,7 +23,7 @@ def made(turns: pa.Table, items: list[dict[str, Any]], spec: str = "propositions
     return asyncio.run(PROPOSITIONS.asking.build(spec_of(spec, model="m"), turns, model)), model
 
 
-def one(**changes: Any) -> dict[str, Any]:
+def proposition(**changes: Any) -> dict[str, Any]:
     return {
         "content": "On 8 May 2023, Ann said that she sold the barge.",
         "quote": "I sold the barge",
@@ -35,7 +35,9 @@ def one(**changes: Any) -> dict[str, Any]:
 
 
 def test_each_proposition_is_a_unit_with_the_place_of_its_quote(turns_of: TurnsOf) -> None:
-    units, model = made(turns_of(TALK), [one(), one(content="The oars stayed.", quote="not the {oars}")])
+    units, model = made(
+        turns_of(TALK), [proposition(), proposition(content="The oars stayed.", quote="not the {oars}")]
+    )
     first, second = units.units.to_pylist()
     assert first["show_text"] == "[8 May, 2023] On 8 May 2023, Ann said that she sold the barge."
     assert (first["kind"], first["speaker"], first["event_at"].year) == ("proposition", "Ann", 2021)
@@ -52,7 +54,7 @@ def test_each_proposition_is_a_unit_with_the_place_of_its_quote(turns_of: TurnsO
 
 
 def test_one_without_a_quote_that_is_there_is_flagged_or_dropped_without_another_call(turns_of: TurnsOf) -> None:
-    items = [one(), one(content="They live on Mars.", quote="we live on Mars now")]
+    items = [proposition(), proposition(content="They live on Mars.", quote="we live on Mars now")]
     kept, asked = made(turns_of(TALK), items)
     assert [json.loads(unit["attributes"])["grounded"] for unit in kept.units.to_pylist()] == [True, False]
     dropped, again = made(turns_of(TALK), items, "propositions-g:ungrounded=drop")

@@ -207,10 +207,10 @@ def test_nothing_to_tell_is_no_unit(turns_of: TurnsOf) -> None:
 
 def test_the_price_counts_a_request_a_session_and_knows_the_first(turns_of: TurnsOf) -> None:
     turns = turns_of(TALK)
-    one = spec_of(SPEC, model="m")
-    how = asking(one)
+    spec = spec_of(SPEC, model="m")
+    how = asking(spec)
     assert how
-    requests = list(how.first_requests(one, turns))
+    requests = list(how.first_requests(spec, turns))
     _, model = made(turns, grown)
     assert len(requests) == 4
     assert {requests[0], requests[3]} <= set(model.requests)

@@ -53,10 +53,10 @@ def test_each_session_is_one_unit_that_comes_from_all_its_turns(turns_of: TurnsO
         ("extracted", 1, 1)
     ] * 3
     assert [request.max_tokens for request in model.requests] == [512] * 3
-    one = spec_of("summaries", model="m")
-    how = asking(one)
+    spec = spec_of("summaries", model="m")
+    how = asking(spec)
     assert how
-    assert list(how.first_requests(one, turns_of(TALK))) == model.requests
+    assert list(how.first_requests(spec, turns_of(TALK))) == model.requests
 
 
 def test_a_session_that_is_too_long_is_summarised_in_parts_that_stand_in_one_unit(turns_of: TurnsOf) -> None:

@@ -117,7 +117,7 @@ def test_units_made_from_turns_are_known_by_turns_and_settings() -> None:
 
 def test_locomo_brings_its_observations_with_their_turns(shared_data: Path) -> None:
     read = READER.read(Source(str(shared_data / "locomo" / "locomo10.json")), ReadOptions())
-    conversations = [one for one in read if isinstance(one, Conversation)]
+    conversations = [conversation for conversation in read if isinstance(conversation, Conversation)]
     made = supplied_units("locomo", conversations, tabulate("locomo", conversations, 1)["turns"])
     assert made["observations"].units.num_rows == 2_541
     assert made["session_summaries"].units.num_rows == 272

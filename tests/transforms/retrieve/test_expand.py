@@ -46,10 +46,10 @@ def test_a_neighbour_takes_the_best_parent_and_may_pass_a_worse_candidate(memory
 
 def test_hops_compound_and_no_unit_comes_back_at_a_lower_score(memory_of, asked, searched, ranks):
     store = memory_with(memory_of, (0, 1), (1, 2), (2, 3), (3, 0)).store()
-    one, three = (searched(plan(hops=hops), store, asked("word0")) for hops in (1, 3))
-    assert ranks(one) == ["u0", "u1", "u3"]
-    assert ranks(three) == ["u0", "u1", "u3", "u2"]
-    scores = three.retrievals["score"].to_pylist()
+    one_hop, three_hops = (searched(plan(hops=hops), store, asked("word0")) for hops in (1, 3))
+    assert ranks(one_hop) == ["u0", "u1", "u3"]
+    assert ranks(three_hops) == ["u0", "u1", "u3", "u2"]
+    scores = three_hops.retrievals["score"].to_pylist()
     assert np.array(scores[1:]) / scores[0] == pytest.approx([0.8, 0.8, 0.64], rel=1e-6)
 
 
@@ -112,11 +112,11 @@ def test_the_same_joins_as_one_neighbour_at_a_time(links, hops, cap, candidates,
         reached, left = dict(score), cap or 99
         for _ in range(hops):
             new = {}
-            for one, other, weight in links:
-                for source, target in ((f"u{one}", f"u{other}"), (f"u{other}", f"u{one}")):
+            for start, end, weight in links:
+                for source, target in ((f"u{start}", f"u{end}"), (f"u{end}", f"u{start}")):
                     if weight >= 0.5 and source in reached and target not in score:
                         new[target] = max(new.get(target, 0), np.float32(float(reached[source]) * 0.8))
-            reached = dict(sorted(new.items(), key=lambda one: (-one[1], one[0]))[:left])
+            reached = dict(sorted(new.items(), key=lambda scored: (-scored[1], scored[0]))[:left])
             score |= reached
             left -= len(reached)
         assert ranks(found, question) == sorted(score, key=lambda name: (-score[name], name))

@@ -34,7 +34,10 @@ def test_a_score_has_the_same_bits_whatever_is_asked_beside_it():
     texts = [f"word{n % 7} word{n % 11} word{n % 13} common" for n in range(50)]
     questions = ["word1 word2 common word3", "word5", "word12 word12 word6 common"]
     together = scores(texts, questions)
-    assert all(scores(texts, [one])[0].tobytes() == row.tobytes() for one, row in zip(questions, together, strict=True))
+    assert all(
+        scores(texts, [question])[0].tobytes() == row.tobytes()
+        for question, row in zip(questions, together, strict=True)
+    )
 
 
 def test_units_without_a_word_score_zero():

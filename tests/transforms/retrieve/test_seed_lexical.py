@@ -45,4 +45,4 @@ def test_the_formulas_of_one_store_do_not_mix(searched, memory, asked):
         steps = [{"step": "seed_lexical", **settings}, *END]
         made.append(searched(steps, store, asked("apple pie")).retrievals["lexical"].to_pylist())
     assert made[0] == made[4]
-    assert len({tuple(one) for one in made}) == 4
+    assert len({tuple(scores) for scores in made}) == 4

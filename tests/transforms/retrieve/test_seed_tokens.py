@@ -38,7 +38,8 @@ def made(rng: np.random.Generator, texts: int, *, failed: tuple[int, ...] = ()) 
 def plain_sparse(questions: Encoded, units: Encoded) -> np.ndarray:
     """FlagEmbedding's compute_lexical_matching_score, on dictionaries."""
     of = [
-        [dict(zip(*one.sparse.of(place), strict=True)) for place in range(len(one.dense))] for one in (questions, units)
+        [dict(zip(*encoded.sparse.of(place), strict=True)) for place in range(len(encoded.dense))]
+        for encoded in (questions, units)
     ]
     return np.array([[sum(w * unit[t] for t, w in asked.items() if t in unit) for unit in of[1]] for asked in of[0]])
 

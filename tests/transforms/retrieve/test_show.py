@@ -106,13 +106,13 @@ def test_what_a_better_unit_showed_of_the_middle_leaves_two_pieces_in_their_orde
     memory.slice("a", 9, 12, key_text="two two")
     plan = [{"step": "seed_lexical"}, {"step": "rank"}, {"step": "merge"}, {"step": "pack", "order": order}]
     found = searched(plan, memory.store(), asked("two"), k=(1, 2))
-    one, both = texts(found)
-    assert one == "[day] two"
+    first, both = texts(found)
+    assert first == "[day] two"
     if order == "time":
         assert both == "[day] Ann: one two three"
     else:
         rest = "[day] Ann: one\n[day] three"
-        assert both in {f"{one}\n{rest}", f"{rest}\n{one}"}
+        assert both in {f"{first}\n{rest}", f"{rest}\n{first}"}
     assert found.contexts["tokens"].to_pylist() == [3, 3 + 4 + 3]
 
 

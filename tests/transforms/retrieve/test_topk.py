@@ -60,13 +60,13 @@ def test_thousands_of_equal_vectors_stand_in_the_order_of_their_positions():
 @pytest.mark.parametrize("scale", [1e-7, 3e-8, 1e-6])
 def test_more_ties_and_near_ties_at_the_border_than_any_margin_are_told_apart(scale):
     # All of them lie within what a float32 product may be wrong by; half of the border differs in the last bits only.
-    one = normal(6, 1, 256)
-    stored = (one + scale * normal(7, 3000, 256)).astype(np.float32)
+    centre = normal(6, 1, 256)
+    stored = (centre + scale * normal(7, 3000, 256)).astype(np.float32)
     stored[::2] = stored[0]
-    asked = np.concatenate([one, normal(8, 4, 256)])
+    asked = np.concatenate([centre, normal(8, 4, 256)])
     for k in (10, 50, 1499, 1501):
         assert_same(top_k(asked, stored, k, block_units=500), plainly(asked, stored, k))
-    for border in np.unique(plainly(one, stored, 3000)[1])[:3]:
+    for border in np.unique(plainly(centre, stored, 3000)[1])[:3]:
         assert_same(top_k(asked, stored, 3000, at_least=border), plainly(asked, stored, 3000, at_least=border))
 
 
@@ -175,7 +175,7 @@ def test_small_vectors_of_small_numbers_tie_in_every_way(data):
 def test_the_margin_holds_what_a_float32_product_may_be_wrong_by():
     for dimension in (2, 64, 1024):
         asked, stored = normal(19, 200, dimension), normal(20, 500, dimension)
-        rows = [topk._unit_rows(one)[0] for one in (asked, stored)]
+        rows = [topk._unit_rows(vectors)[0] for vectors in (asked, stored)]
         wrong = np.abs(rows[0] @ rows[1].T - cosines(asked, stored)).max()
         assert 0 < wrong < topk._error_bound(dimension)
 

@@ -108,15 +108,15 @@ def test_cells_run_on_their_corpora_and_judges_judge_theirs():
 
 def test_readers_are_asked_at_the_study_s_cutoffs_or_at_the_cell_s_own_and_texts_are_kept_there():
     study = parse_study(WHOLE, source="s")
-    one, two, three, _ = study.cells
-    assert study.reader_of(two) == ReaderSpec(
+    first, second, third, _ = study.cells
+    assert study.reader_of(second) == ReaderSpec(
         "asked", "model", prompt="answer-published", question_date=False, repeats=3
     )
-    assert (study.answered(one), study.answered(two), study.answered(three)) == (
+    assert (study.answered(first), study.answered(second), study.answered(third)) == (
         Cutoffs((200,)), Cutoffs((5000,), (7,)), Cutoffs(),
     )  # fmt: skip
-    assert runnable(study, two, "r").texts == {("tokens", 5000), ("k", 7), ("tokens", 100)}
-    assert runnable(study, three, "r").texts == {("tokens", 100)}
+    assert runnable(study, second, "r").texts == {("tokens", 5000), ("k", 7), ("tokens", 100)}
+    assert runnable(study, third, "r").texts == {("tokens", 100)}
 
 
 def test_comparisons_are_of_the_headline_unless_they_say_otherwise():
@@ -143,7 +143,8 @@ def test_a_run_s_model_is_that_of_readers_and_judges_that_name_none():
     assert named.asks_models == ("m",)
     assert (named.readers["plain"].model, named.readers["asked"].model) == ("", "m")
     hashes = [
-        cell_rows(one, one.corpora[1], run_id="r", read_snapshot_id="s") for one in (named, study.with_model("n"))
+        cell_rows(variant, variant.corpora[1], run_id="r", read_snapshot_id="s")
+        for variant in (named, study.with_model("n"))
     ]
     same = [a == b for a, b in zip(*(rows["settings_hash"].to_pylist() for rows in hashes), strict=True)]
     assert same == [True, False, True, True]

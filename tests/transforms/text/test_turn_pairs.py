@@ -98,8 +98,10 @@ def locomo(shared_data: Path) -> tuple[pa.Table, str]:
     """The turns, and the names of each first speaker of the source, in an order in which the first that speaks is right."""
     path = shared_data / "locomo" / "locomo10.json"
     read = READER.read(Source(str(path)), ReadOptions())
-    turns = tabulate("locomo", [one for one in read if isinstance(one, Conversation)], 1)["turns"]
-    sides = [tuple(one["conversation"][f"speaker_{side}"] for side in "ab") for one in json.loads(path.read_text())]
+    turns = tabulate("locomo", [conversation for conversation in read if isinstance(conversation, Conversation)], 1)[
+        "turns"
+    ]
+    sides = [tuple(talk["conversation"][f"speaker_{side}"] for side in "ab") for talk in json.loads(path.read_text())]
     names = list(dict.fromkeys(a for a, _ in sides))
     ordered: list[str] = []
     while names:

@@ -72,9 +72,9 @@ def test_a_published_difference_is_of_the_corpus_and_the_questions_that_its_stud
     declared = parse_study(study_text(more=text).replace('corpus = "c"', f'corpus = "{corpus}"'), source="test")
     study = declared.on_corpora(["c"])
     numbers = Numbers(run.tables["statistics"].to_pylist())
-    (one,) = comparisons(study, declared, numbers, {})
-    assert (one["published"], one["difference"]["value"]) == (0.9, 1.0)
-    told = [part for part in one["why"].split("; ") if "corpus" in part or re.search(r"\bn\b", part)]
+    (comparison,) = comparisons(study, declared, numbers, {})
+    assert (comparison["published"], comparison["difference"]["value"]) == (0.9, 1.0)
+    told = [part for part in comparison["why"].split("; ") if "corpus" in part or re.search(r"\bn\b", part)]
     assert told == why
     cards = [card_of(study, row) for row in run.tables["cells"].to_pylist()]
     beside = published_beside(study, declared, cards, numbers, {})
@@ -92,12 +92,14 @@ def test_what_a_study_states_is_read_from_its_text_not_as_the_runs_settings_chan
 
 def test_every_published_difference_of_a_study_that_comes_along_has_the_questions_of_both_its_cells():
     for study in map(find_study, study_names()):
-        for one in study.comparisons:
-            if one.published is not None:
+        for comparison in study.comparisons:
+            if comparison.published is not None:
                 stated = {
-                    each.cell for each in study.published if (each.measure, each.corpus) == (one.measure, one.corpus)
+                    each.cell
+                    for each in study.published
+                    if (each.measure, each.corpus) == (comparison.measure, comparison.corpus)
                 }
-                assert {one.a, one.b} <= stated, (study.name, one.name)
+                assert {comparison.a, comparison.b} <= stated, (study.name, comparison.name)
 
 
 @pytest.mark.parametrize("name", ["embedder", "reranker"])
@@ -158,14 +160,14 @@ def test_a_comparison_says_its_difference_its_tests_and_its_shift_as_statistics_
         for row in run.tables["statistics"].to_pylist()
         if row["slice"] == "all"
     }
-    one, two = run.document()["controls"]
-    for found, name in ((one, "one"), (two, "two")):
+    first, second = run.document()["controls"]
+    for found, name in ((first, "one"), (second, "two")):
         row = rows["difference", name]
         assert (found["difference"]["value"], found["difference"]["low"]) == (row["value"], row["low"])
         assert (found["p"], found["p_holm"], found["only_a"], found["only_b"]) == tuple(
             row[key] for key in ("p", "p_holm", "only_a", "only_b")
         )
         assert found["mcnemar_p"] == rows["mcnemar", name]["p"]
-    assert one["shift"] is None
-    assert two["shift"]["value"] == rows["shift", "two"]["value"]
-    assert (one["agrees"], two["agrees"]) == ("not comparable", "")
+    assert first["shift"] is None
+    assert second["shift"]["value"] == rows["shift", "two"]["value"]
+    assert (first["agrees"], second["agrees"]) == ("not comparable", "")

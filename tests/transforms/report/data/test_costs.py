@@ -40,7 +40,7 @@ def run():
 
 def test_without_dollars_a_point_stands_at_its_evidence_tokens():
     points = document()["costs"]["points"]
-    assert {(one["cell"], one["x"], one["cost"]) for one in points} == {
+    assert {(point["cell"], point["x"], point["cost"]) for point in points} == {
         (cell, "evidence_tokens", 10.0) for cell in ("chunks", "summary", "random")
     }
 
@@ -51,7 +51,7 @@ def test_points_with_dollars_stand_at_them_and_one_without_is_left_out_not_put_a
         cost("summary", "usd_read_per_question", 0.01),
         cost("random", "usd_read_per_question", None, note="price_unknown"),
     )
-    assert {(one["cell"], one["cost"], one["value"]) for one in found["costs"]["points"]} == {
+    assert {(point["cell"], point["cost"], point["value"]) for point in found["costs"]["points"]} == {
         ("chunks", 0.02, 1.0),
         ("summary", 0.01, 0.0),
     }
@@ -96,7 +96,7 @@ def test_a_cell_that_ends_elsewhere_names_its_own_cutoff_and_costs_what_it_costs
         cost("own", "usd_read_per_question", 0.04, cutoff=200),
         more=more,
     )
-    points = {one["cell"]: (one["cutoff"], one["cost"]) for one in found["costs"]["points"]}
+    points = {point["cell"]: (point["cutoff"], point["cost"]) for point in found["costs"]["points"]}
     assert points == {"chunks": (100, 0.02), "own": (200, 0.04)}
     page = section(found)
     assert '<th scope="row" class="name">own, 200 tokens</th>' in page
@@ -106,6 +106,6 @@ def test_a_cell_that_ends_elsewhere_names_its_own_cutoff_and_costs_what_it_costs
 @pytest.mark.parametrize("statistic", ["usd_write", "tokens_read_per_question", "seconds_local"])
 def test_every_cost_on_record_is_in_the_document(statistic):
     rows = document(cost("chunks", statistic, 7.0))["costs"]["rows"]
-    assert [(one["cell"], one["corpus"], one["statistic"], one["value"]) for one in rows] == [
+    assert [(row["cell"], row["corpus"], row["statistic"], row["value"]) for row in rows] == [
         ("chunks", "c", statistic, 7.0)
     ]

@@ -30,7 +30,10 @@ def document(run):
 
 def question(document, name):
     found = [
-        (one, q) for one in document["browser"]["conversations"] for q in one["questions"] if q["question_id"] == name
+        (conversation, q)
+        for conversation in document["browser"]["conversations"]
+        for q in conversation["questions"]
+        if q["question_id"] == name
     ]
     return found[0]
 
@@ -48,10 +51,10 @@ def test_every_mean_that_is_shown_is_a_row_of_statistics(run, document):
         for point in line["points"]
     ]
     shown += [
-        ((cell["cell"], "judge_accuracy", 100, "match", f"category={one['category']}"), one)
+        ((cell["cell"], "judge_accuracy", 100, "match", f"category={category['category']}"), category)
         for figure in document["categories"]
         for cell in figure["cells"]
-        for one in cell["categories"]
+        for category in cell["categories"]
     ]
     assert len(shown) > 12
     for key, found in shown:
@@ -64,12 +67,12 @@ def test_every_mean_that_is_shown_is_a_row_of_statistics(run, document):
 def test_the_headline_is_the_comparison_that_the_study_lists_first():
     more = "".join(f'[[comparisons]]\nname = "{name}"\na = "chunks"\nb = "{name}"\n' for name in ("summary", "random"))
     found = reported(more=more).document()
-    assert [one["name"] for one in found["headline"]["compared"]] == ["summary"]
-    assert [one["name"] for one in found["controls"]] == ["summary", "random"]
+    assert [comparison["name"] for comparison in found["headline"]["compared"]] == ["summary"]
+    assert [comparison["name"] for comparison in found["controls"]] == ["summary", "random"]
 
 
 def test_a_curve_stands_at_the_tokens_that_its_contexts_hold_and_names_the_bound(document):
-    curve = next(one for one in document["curves"] if one["metric"] == "answer_survival_all")
+    curve = next(curve for curve in document["curves"] if curve["metric"] == "answer_survival_all")
     assert {line["cell"]: line["control"] for line in curve["lines"]} == {
         "chunks": "",
         "summary": "",
@@ -79,7 +82,7 @@ def test_a_curve_stands_at_the_tokens_that_its_contexts_hold_and_names_the_bound
 
 
 def test_the_headlines_metric_and_judge_lead_the_figures(document):
-    assert [(one["metric"], one["judge"]) for one in document["curves"]][:2] == [
+    assert [(curve["metric"], curve["judge"]) for curve in document["curves"]][:2] == [
         ("judge_accuracy", "match"),
         ("judge_accuracy", "exact"),
     ]
@@ -119,7 +122,7 @@ def test_shares_of_the_split_are_counted_by_question_and_are_no_difference_of_me
         if (row["cell"], row["metric"], row["question_id"]) == ("summary", "store_survival_all", "w:q1"):
             row["value"] = 1.0
     run.tables["scores"] = rows_of(SCORES, rows)
-    (row,) = (one for one in run.document()["survival_split"] if one["cell"] == "summary")
+    (row,) = (split for split in run.document()["survival_split"] if split["cell"] == "summary")
     assert (row["n"], row["excluded"], row["why"]) == (3, 1, "")
     assert (row["shown"], row["stored_not_shown"], row["not_stored"]) == (0.0, 1 / 3, 2 / 3)
 
@@ -141,7 +144,7 @@ def test_a_cell_whose_context_holds_what_its_units_do_not_is_not_split_and_says_
         if (row["cell"], row["metric"], row["question_id"]) == ("chunks", "store_survival_all", "v:q0"):
             row["value"] = 0.0
     run.tables["scores"] = rows_of(SCORES, rows)
-    (row,) = (one for one in run.document()["survival_split"] if one["cell"] == "chunks")
+    (row,) = (split for split in run.document()["survival_split"] if split["cell"] == "chunks")
     assert (row["shown"], row["why"]) == (None, "1 contexts hold an answer that its units do not")
 
 
@@ -151,7 +154,7 @@ def test_a_cell_that_is_shown_at_another_cutoff_names_it_wherever_it_stands():
     found = reported(more=more).document()
     (split,) = (row for row in found["survival_split"] if row["cell"] == "own")
     (category,) = (cell for cell in found["categories"][0]["cells"] if cell["cell"] == "own")
-    (point,) = (one for one in found["costs"]["points"] if one["cell"] == "own")
+    (point,) = (point for point in found["costs"]["points"] if point["cell"] == "own")
     assert [split["at"]["cutoff"], category["cutoff"], point["cutoff"]] == [200] * 3
     assert "own, 200 tokens" in losses(found)
     for part in (categories, costs):
@@ -175,15 +178,15 @@ def test_questions_that_were_forgotten_since_are_told_apart_by_what_counts_them(
     )
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", page(found))
     assert len(captions) > 6
-    for one in captions:
-        assert (counted_now in one) == one.startswith(("Verdicts of", "Answers whose")), one
-        assert (made_before in one) != (counted_now in one), one
+    for caption in captions:
+        assert (counted_now in caption) == caption.startswith(("Verdicts of", "Answers whose")), caption
+        assert (made_before in caption) != (counted_now in caption), caption
     assert "Counts all" not in page(reported().document())
 
 
 def test_words_that_a_representation_lost_are_marked_in_the_gold_turn(document):
-    one, asked = question(document, "v:q0")
-    turn = one["turns"][asked["turns"][0]]
+    conversation, asked = question(document, "v:q0")
+    turn = conversation["turns"][asked["turns"][0]]
     lost = {
         document["browser"]["representations"][int(place)]: [
             turn["text"][start:end] for start, end in stored.get("lost", [])
@@ -195,13 +198,13 @@ def test_words_that_a_representation_lost_are_marked_in_the_gold_turn(document):
 
 
 def test_a_unit_that_touches_gold_has_its_rank_and_says_whether_it_is_shown(document):
-    one, asked = question(document, "v:q0")
+    conversation, asked = question(document, "v:q0")
     places = {cell["cell"]: str(place) for place, cell in enumerate(document["browser"]["cells"])}
     for cell, rank, inside in (("chunks", 1, True), ("random", 2, False)):
         held = asked["cells"][places[cell]]
         ((unit, found),) = held["ranks"]
         assert (found, unit in held["units"]) == (rank, inside)
-        assert one["units"]["unit_id"][unit] == "v-chunks-0"
+        assert conversation["units"]["unit_id"][unit] == "v-chunks-0"
     lost = asked["cells"][places["summary"]]["answer_lost"]
     assert [ASKED[0][1][start:end] for start, end in lost] == ["except", "Sundays"]
 
@@ -211,7 +214,7 @@ def test_answers_stand_with_every_judges_verdict_and_where_they_were_lost(docume
     cell = asked["cells"]["1"]
     (answer,) = cell["answers"]
     assert answer["text"] == "It is red hall"
-    assert [(one["judge"], one["correct"], one.get("loss")) for one in answer["verdicts"]] == [
+    assert [(verdict["judge"], verdict["correct"], verdict.get("loss")) for verdict in answer["verdicts"]] == [
         ("exact", False, "not_stored"),
         ("match", False, "not_stored"),
     ]
@@ -222,15 +225,15 @@ def test_answers_stand_with_every_judges_verdict_and_where_they_were_lost(docume
 
 def test_a_context_that_is_no_row_of_whole_units_stands_as_its_text_each_line_once():
     made = reported(cells=(("joined", "chunks", "joined"), ("plain", "chunks", "lexical"))).document()
-    one, asked = question(made, "v:q0")
+    conversation, asked = question(made, "v:q0")
     assert "lines" not in asked["cells"]["1"]
-    assert [one["lines"][place] for place in asked["cells"]["0"]["lines"]] == [f"Ana: {SAID[0]}"]
+    assert [conversation["lines"][place] for place in asked["cells"]["0"]["lines"]] == [f"Ana: {SAID[0]}"]
 
 
 def test_conversations_that_were_forgotten_are_not_shown_though_a_snapshot_holds_them(run):
     made = run.document(forgotten={"c": frozenset({"v"})})["browser"]
     assert (made["questions"], made["kept"], made["forgotten"]) == (2, 2, 2)
-    assert [one["conversation_id"] for one in made["conversations"]] == ["w"]
+    assert [conversation["conversation_id"] for conversation in made["conversations"]] == ["w"]
 
 
 def test_the_questions_on_which_cells_differ_are_kept_first():
@@ -242,7 +245,7 @@ def test_the_questions_on_which_cells_differ_are_kept_first():
     run.tables["scores"] = type(run.tables["scores"]).from_pylist(scores, schema=run.tables["scores"].schema)
     made = run.document(questions=1)["browser"]
     assert (made["questions"], made["kept"]) == (4, 1)
-    assert [q["question_id"] for one in made["conversations"] for q in one["questions"]] == ["w:q0"]
+    assert [q["question_id"] for conversation in made["conversations"] for q in conversation["questions"]] == ["w:q0"]
 
 
 def test_a_run_without_statistics_says_so_and_still_shows_its_questions():

@@ -45,7 +45,7 @@ def test_the_tokens_of_the_words_are_the_content_tokens_of_the_text(text, langua
 def test_words_stand_in_order_within_the_text_and_hold_no_space(text):
     (words,) = words_of([text])
     assert all(0 <= word.start < word.end <= len(text) for word in words)
-    assert all(one.end <= other.start for one, other in pairwise(words))
+    assert all(before.end <= after.start for before, after in pairwise(words))
     assert not any(sign.isspace() for word in words for sign in text[word.start : word.end])
 
 

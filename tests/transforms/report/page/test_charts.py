@@ -47,11 +47,11 @@ def texts(svg):
 )
 def test_a_line_chart_is_well_formed_whatever_its_numbers(series, around_zero):
     lines = [
-        Line(f"cell {place}", [point(x, value) for x, value in sorted(points, key=lambda one: one[0])], place)
+        Line(f"cell {place}", [point(x, value) for x, value in sorted(points, key=lambda pair: pair[0])], place)
         for place, points in enumerate(series)
     ]
     svg = drawn(line_chart("c", "title", "about", lines, Axes("x", "y", around_zero=around_zero)))
-    named = [line.name for line in lines if any(one["value"] is not None for one in line.points)]
+    named = [line.name for line in lines if any(plotted["value"] is not None for plotted in line.points)]
     assert set(named) <= set(texts(svg))
 
 
@@ -122,7 +122,7 @@ def test_rows_without_a_number_say_so_and_a_hostile_or_long_name_is_cut_with_the
     assert "no number" in texts(svg)
     assert name in [node.text for node in svg.iter("title")]
     assert "<b>" not in markup
-    assert any("no interval" in one for one in texts(svg))
+    assert any("no interval" in text for text in texts(svg))
 
 
 @given(shares=st.lists(NUMBERS, min_size=1, max_size=7))
@@ -145,7 +145,7 @@ def test_labels_keep_their_order_and_their_distance(wanted):
     placed = spread(wanted, gap=16, low=0, high=300)
     order = sorted(range(len(wanted)), key=lambda place: wanted[place])
     heights = [placed[place] for place in order]
-    assert all(one + 15.98 <= other for one, other in pairwise(heights))
+    assert all(above + 15.98 <= below for above, below in pairwise(heights))
     assert all(height <= 300 for height in heights)
 
 

@@ -107,9 +107,11 @@ def test_every_section_is_there_and_every_figure_has_its_numbers_and_says_what_i
 def test_every_printed_score_says_of_how_many_questions_it_is(hostile):
     captions = re.findall(r"<figcaption>.*?<small>(.*?)</small>", hostile)
     assert captions
-    charts = [one for one in captions if "answer_survival_all" in one or "judge_accuracy, labels" in one]
+    charts = [
+        caption for caption in captions if "answer_survival_all" in caption or "judge_accuracy, labels" in caption
+    ]
     assert charts
-    assert all(re.search(r"n \d", one) for one in charts)
+    assert all(re.search(r"n \d", caption) for caption in charts)
 
 
 @pytest.mark.parametrize(
@@ -163,23 +165,23 @@ def test_the_same_run_gives_the_same_page():
     ],
 )
 def test_the_headline_says_in_one_sentence_what_its_interval_and_its_corrected_test_say(value, low, high, holm, said):
-    (one,) = reported(more=COMPARED).document()["headline"]["compared"]
-    one |= {
-        "difference": one["difference"] | {"value": value, "low": low, "high": high},
+    (comparison,) = reported(more=COMPARED).document()["headline"]["compared"]
+    comparison |= {
+        "difference": comparison["difference"] | {"value": value, "low": low, "high": high},
         "p_holm": holm,
         "detectable": 0.3,
     }
-    assert verdict(one).startswith(said)
+    assert verdict(comparison).startswith(said)
 
 
 def test_means_stand_in_the_headline_only_where_the_difference_is_theirs():
     made = reported(more=COMPARED).document()
-    (one,) = made["headline"]["compared"]
+    (comparison,) = made["headline"]["compared"]
     told = (
         '<span class="name">chunks</span> 1.000 \u2212 <span class="name">summary</span> .000 = <strong>+1.000</strong>'
     )
     assert told in page(made)
-    one["mean_a"] = one["mean_a"] | {"n": 3}
+    comparison["mean_a"] = comparison["mean_a"] | {"n": 3}
     assert '<span class="name">chunks</span> \u2212 <span class="name">summary</span> = <strong>' in page(made)
 
 

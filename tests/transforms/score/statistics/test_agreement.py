@@ -21,7 +21,7 @@ def verdicts(judge, correct, *, cell="a", repeat=0, judge_repeat=0, conversation
 
 
 def rows(*given, **more):
-    table = rows_of(JUDGEMENTS, [one for some in given for one in some])
+    table = rows_of(JUDGEMENTS, [row for some in given for row in some])
     made = agreement_rows(table, run_id="r", seed=7, **more)
     return {(row["statistic"], row["cell_a"], row["judge"]): row for row in made}
 

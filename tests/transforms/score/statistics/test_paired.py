@@ -76,6 +76,6 @@ def test_the_detectable_difference_is_found_four_times_in_five():
     counts = np.full(12, 1.0)
     sums = [generator.normal(0, 1, 12) for _ in range(500)]
     # t(.975) + t(.8) standard errors of a known variance.
-    effect = float(np.mean([detectable(one, counts) for one in sums]))
-    found = [sign_flips(one + effect, seed=7).p <= 0.05 for one in sums]
+    effect = float(np.mean([detectable(sample, counts) for sample in sums]))
+    found = [sign_flips(sample + effect, seed=7).p <= 0.05 for sample in sums]
     assert np.mean(found) == pytest.approx(0.8, abs=0.07)

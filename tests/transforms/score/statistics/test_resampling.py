@@ -83,10 +83,10 @@ def test_blocks_and_repeated_columns_change_no_number(monkeypatch):
 def test_percentiles_are_those_of_numpy_without_missing_values(rows):
     values = np.array(rows)
     low, high = percentile_ends(values.copy())
-    for row, one, other in zip(values, low, high, strict=True):
+    for row, lower, upper in zip(values, low, high, strict=True):
         there = row[~np.isnan(row)]
         expected = np.quantile(there, [0.025, 0.975]) if len(there) else [np.nan, np.nan]
-        np.testing.assert_allclose([one, other], expected, atol=1e-12)
+        np.testing.assert_allclose([lower, upper], expected, atol=1e-12)
 
 
 def test_percentiles_of_many_values_are_those_of_numpy():

@@ -254,7 +254,7 @@ def test_verdicts_are_decomposed_one_by_one():
     table = told(rows, judgements=judgements)
     found = {row["statistic"]: row for row in table.to_pylist() if row["judge"] == "j"}
     assert {"sd_reader", "sd_judge", "var_question", "var_reader", "var_judge", "flip_rate"} <= found.keys()
-    accuracy = [np.mean([one["correct"] for one in judgements if one["judge_repeat"] == again]) for again in range(3)]
+    accuracy = [np.mean([row["correct"] for row in judgements if row["judge_repeat"] == again]) for again in range(3)]
     assert found["sd_judge"]["value"] == pytest.approx(np.std(accuracy, ddof=1))
 
 

@@ -58,7 +58,7 @@ def test_without_a_common_question_there_is_no_number():
     (row,) = spread_row(grid(values), "reader")
     assert (row["value"], row["n"]) == (None, 0)
     assert "no_scores" in row["note"]
-    assert [one["value"] for one in component_rows(grid(values))] == [None, None]
+    assert [component["value"] for component in component_rows(grid(values))] == [None, None]
 
 
 def test_extractions_that_were_read_unequally_often_share_no_whole_question():
