@@ -8,7 +8,6 @@ A field without one of these marks is set by code alone.
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from functools import cache
 from typing import Annotated, Any, get_type_hints
 
 from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler
@@ -69,7 +68,6 @@ class Declared:
     default: Any
 
 
-@cache
 def declared(kind: type) -> tuple[Declared, ...]:
     """The marked fields of a dataclass: those that have to be given first, its own before those of its bases."""
     hints, plain = get_type_hints(kind, include_extras=True), get_type_hints(kind)
