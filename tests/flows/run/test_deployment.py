@@ -39,7 +39,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_the_deployment_ingests_when_a_worker_runs_it(tmp_path: Path, environment: dict[str, str]):
     source = tmp_path / "talk.jsonl"
