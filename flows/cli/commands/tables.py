@@ -1,5 +1,6 @@
 """`memlake tables`: what a lake holds, what a table's columns mean, whether the stored rows keep their promises."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -58,7 +59,7 @@ def verify(read: ReadSettings, *, quiet: Quiet = False) -> int:
     """
     from memlake.transforms.lake.commit.audit import verify as run_audits
 
-    findings = [finding.row() for finding in run_audits(open_for_reading(read), read.at)]
+    findings = [asdict(finding) for finding in run_audits(open_for_reading(read), read.at)]
     failed = [finding for finding in findings if finding["rows"]]
     if failed:
         error = AuditError(

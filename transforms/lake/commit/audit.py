@@ -151,10 +151,6 @@ class Finding:
     rows: int
     first: str = ""
 
-    def row(self) -> dict[str, object]:
-        """The finding as a row."""
-        return {"audit": self.audit, "rows": self.rows, "first": self.first}
-
 
 def verify(lake: Lake, at: str = "latest") -> list[Finding]:
     """Every audit over every conversation of a snapshot; one finding each, also for those that pass.
@@ -171,11 +167,8 @@ def verify(lake: Lake, at: str = "latest") -> list[Finding]:
     offending = run_audits(lake, snapshot, everything)
     names = [file.name for file in sql_files("audits")]
     passed = [Finding(name, 0) for name in names if name not in offending]
-    return [*files, *passed, *(_finding(name, rows) for name, rows in offending.items())]
-
-
-def _finding(name: str, rows: pa.Table) -> Finding:
-    return Finding(name, rows.num_rows, str(rows.slice(0, 1).to_pylist()[0]))
+    failed = [Finding(name, rows.num_rows, str(rows.slice(0, 1).to_pylist()[0])) for name, rows in offending.items()]
+    return [*files, *passed, *failed]
 
 
 def _missing_files(snapshot: Snapshot) -> list[str]:

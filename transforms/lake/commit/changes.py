@@ -8,10 +8,9 @@ import pyarrow.compute as pc
 
 from memlake.schemas import PARTS, TABLES
 from memlake.schemas.vectors import made_by
-from memlake.transforms.base.batch import PARTS_SEEN
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.lake.commit.resolve import (
-    MANIFEST,
+    LOSERS,
     Resolution,
     conflicting_versions,
     judge_conflicts,
@@ -272,6 +271,4 @@ def _of(rows: pa.Table, index: int) -> pa.Table:
 
 
 def _unchanged() -> Resolution:
-    losers = pa.schema([MANIFEST, pa.field("conversation_id", pa.string()), pa.field("reason", pa.string())])
-    nothing = PARTS_SEEN.insert(0, MANIFEST).empty_table()
-    return resolve(nothing, PARTS.empty(), losers.empty_table())
+    return resolve(seen_parts([]), PARTS.empty(), LOSERS.empty_table())

@@ -144,9 +144,7 @@ def manifest_path(staged: Path, shard: str) -> Path:
 
 def drop_manifest(staged: Path, manifest: Manifest, *, beside: bool = True) -> None:
     """Forget a manifest: committed, or no longer true. The files it staged are then the commit's, or orphans."""
-    remove(manifest_path(staged, manifest.shard))
-    if beside:
-        remove(*manifest.beside(staged))
+    remove(manifest_path(staged, manifest.shard), *(manifest.beside(staged) if beside else ()))
 
 
 def set_aside(staged: Path, manifest: Manifest, run_id: str) -> None:

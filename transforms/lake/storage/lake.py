@@ -94,7 +94,7 @@ class Lake:
         """The table of snapshots as it stands, for `append_snapshot`, and the latest snapshot in it."""
         book = self.open_table(SNAPSHOTS)
         rows = _rows_of(book)
-        last = rows.slice(rows.num_rows - 1).to_pylist() if rows.num_rows else []
+        last = rows.slice(max(rows.num_rows - 1, 0)).to_pylist()
         return book, self._snapshot(last[0]) if last else Snapshot(self.root)
 
     def snapshot(self, at: str = "latest") -> Snapshot:
@@ -103,17 +103,14 @@ class Lake:
         Raises:
             NotFoundError: there is no such snapshot, or none at all yet.
         """
-        rows = self.snapshots().to_pylist()
+        rows = {row["snapshot_id"]: row for row in self.snapshots().to_pylist()}
         if not rows:
             raise NotFoundError(f"lake={self.uri} holds no snapshot yet", hint="memlake ingest SOURCE --corpus NAME")
-        if at == "latest":
-            return self._snapshot(rows[-1])
-        tags = self.tags()
-        wanted = tags.get(at, at)
-        for row in rows:
-            if row["snapshot_id"] == wanted:
-                return self._snapshot(row)
-        names = ["latest", *tags, *(row["snapshot_id"] for row in rows)]
+        tags = {} if at == "latest" else self.tags()
+        wanted = next(reversed(rows)) if at == "latest" else tags.get(at, at)
+        if wanted in rows:
+            return self._snapshot(rows[wanted])
+        names = ["latest", *tags, *rows]
         nearest = ", ".join(get_close_matches(at, names, cutoff=0.4)) or ", ".join(names[:5])
         raise NotFoundError(f"snapshot={at!r} is unknown; nearest: {nearest}", hint="memlake snapshots ls")
 

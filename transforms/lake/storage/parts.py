@@ -164,8 +164,7 @@ class BaseParts:
         """What the lake holds of some conversations."""
         if not self.snapshot_id:
             return {}
-        where = (pc.field("corpus") == self.corpus) & pc.field("conversation_id").isin(conversations)
-        rows = _snapshot(self.lake, self.snapshot_id).read("parts", columns=PARTS.schema.names[1:], where=where)
+        rows = self._base().read("parts", columns=PARTS.schema.names[1:], where=self._of(conversations))
         names, parts, hashes, counts = (column.to_pylist() for column in rows.columns)
         return dict(zip(zip(names, parts, strict=True), zip(hashes, counts, strict=True), strict=True))
 
@@ -173,17 +172,21 @@ class BaseParts:
         """The rows of the table turns of some conversations, by (conversation_id, ordinal); those not held have none."""
         if not self.snapshot_id:
             return TURNS.empty()
-        where = (pc.field("corpus") == self.corpus) & pc.field("conversation_id").isin(conversations)
-        rows = _snapshot(self.lake, self.snapshot_id).read("turns", where=where)
+        rows = self._base().read("turns", where=self._of(conversations))
         return rows.sort_by([("conversation_id", "ascending"), ("ordinal", "ascending")])
 
     def vectors(self, table: str, conversations: pa.Array) -> pa.Table:
         """unit_id and vector of some conversations' units, from a Lance table that the snapshot has."""
-        stored = _snapshot(self.lake, self.snapshot_id).lance_table(table)
+        stored = self._base().lance_table(table)
         if stored is None:
             raise ValueError(f"table={table!r}: not in snapshot={self.snapshot_id!r}")
-        where = (pc.field("corpus") == self.corpus) & pc.field("conversation_id").isin(conversations)
-        return stored.to_table(columns=["unit_id", "vector"], filter=where)
+        return stored.to_table(columns=["unit_id", "vector"], filter=self._of(conversations))
+
+    def _base(self) -> Snapshot:
+        return _snapshot(self.lake, self.snapshot_id)
+
+    def _of(self, conversations: pa.Array) -> pc.Expression:
+        return (pc.field("corpus") == self.corpus) & pc.field("conversation_id").isin(conversations)
 
 
 def seen(held: Held, part: str, hashes: Mapping[str, str], rows: Mapping[str, int]) -> pa.Table:
