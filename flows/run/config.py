@@ -41,8 +41,7 @@ class Configuration:
         Raises:
             UsageError: an option that cannot be.
         """
-        marked = declared(kind)  # type: ignore[arg-type] # mypy takes a type of any kind for not hashable
-        declares = {part.name: self.values[part.name] for part in marked if isinstance(part.mark, Setting)}
+        declares = {part.name: self.values[part.name] for part in declared(kind) if isinstance(part.mark, Setting)}
         try:
             return TypeAdapter(kind).validate_python(nested(kind, {**options, **declares}))
         except ValidationError as error:
