@@ -42,14 +42,17 @@ def tabulate(
     turns, characters = _turns(corpus, held)
     questions, evidence, parts = _questions(corpus, held, revision_of)
     for conversation, content_hash in zip(held, hashes, strict=True):
-        part = {"part": TURNS_PART.name, "content_hash": content_hash, "rows": len(conversation.text)}
-        parts.append({"corpus": corpus, "conversation_id": conversation.conversation_id, **part})
+        parts.append((conversation.conversation_id, TURNS_PART.name, content_hash, len(conversation.text)))
     return {
         "conversations": _conversations(corpus, held, hashes, characters),
         "turns": turns,
         "questions": questions,
         "evidence": evidence,
-        "parts": PARTS.rows(parts),
+        "parts": _table(
+            PARTS,
+            corpus=pa.repeat(corpus, len(parts)),
+            **dict(zip(("conversation_id", "part", "content_hash", "rows"), _columns(parts, 4), strict=True)),
+        ),
     }
 
 
@@ -125,31 +128,31 @@ def _conversations(
 
 def _questions(
     corpus: str, held: list[Conversation], revisions: list[int]
-) -> tuple[pa.Table, pa.Table, list[dict[str, object]]]:
-    """Rows of questions and of evidence, and a row of parts for each label set of a conversation."""
+) -> tuple[pa.Table, pa.Table, list[tuple[Any, ...]]]:
+    """Rows of questions and of evidence, and a part for each label set of a conversation."""
     asked = [(c.conversation_id, question) for c in held for question in c.questions]
-    evidence: list[dict[str, object]] = []
-    parts: list[dict[str, object]] = []
+    evidence: list[tuple[Any, ...]] = []
+    parts: list[tuple[Any, ...]] = []
     for conversation, revision in zip(held, revisions, strict=True):
         if not conversation.questions:
             continue
-        own = {"corpus": corpus, "conversation_id": conversation.conversation_id}
+        name = conversation.conversation_id
         ordinals = {turn_id: ordinal for ordinal, turn_id in enumerate(conversation.turn_id)}
         by_label_set: dict[str, list[object]] = {}
         for question in conversation.questions:
             gold = _resolved(question, ordinals)
+            key = (name, question.question_id, question.label_set)
+            evidence += [(*key, position, *resolved) for position, resolved in enumerate(gold)]
             by_label_set.setdefault(question.label_set, []).append(_canonical(question, gold))
-            of = own | {"question_id": question.question_id, "label_set": question.label_set}
-            evidence += [
-                {**of, "position": position, "raw_id": raw, "turn_id": turn, "ordinal": at, "status": status}
-                for position, (raw, turn, at, status) in enumerate(gold)
-            ]
         for label_set, same in sorted(by_label_set.items()):
-            content_hash = _hash([revision, same])
-            parts.append(
-                {**own, "part": QUESTIONS_PART.named(label_set), "content_hash": content_hash, "rows": len(same)}
-            )
-    return _question_rows(corpus, asked), EVIDENCE.rows(evidence), parts
+            parts.append((name, QUESTIONS_PART.named(label_set), _hash([revision, same]), len(same)))
+    names = ("conversation_id", "question_id", "label_set", "position", "raw_id", "turn_id", "ordinal", "status")
+    rows = _table(
+        EVIDENCE,
+        corpus=pa.repeat(corpus, len(evidence)),
+        **dict(zip(names, _columns(evidence, len(names)), strict=True)),
+    )
+    return _question_rows(corpus, asked), rows, parts
 
 
 def _question_rows(corpus: str, asked: list[tuple[str, Question]]) -> pa.Table:
@@ -186,6 +189,10 @@ def _canonical(question: Question, gold: _Gold) -> list[object]:
 
 def _flat(held: list[Conversation], name: str, kind: pa.DataType = STRING) -> pa.Array:
     return pa.array(list(chain.from_iterable(getattr(conversation, name) for conversation in held)), kind)
+
+
+def _columns(rows: list[tuple[Any, ...]], width: int) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
 
 
 def _table(table: Table, **columns: Any) -> pa.Table:
