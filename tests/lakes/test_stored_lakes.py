@@ -1,7 +1,6 @@
 """What version 0.1.0 stored stays good: nothing in it reads otherwise, nothing is made, embedded or asked for again."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -13,25 +12,6 @@ import memlake
 GOLDEN = stored.golden()
 TABLES = [key.partition(" ") for key in GOLDEN["tables"]]
 COLUMNS = {name: GOLDEN["tables"][f"{at} {name}"]["columns"] for at, _, name in TABLES if at == GOLDEN["latest"]}
-# Rebuilt from the sources, these may say another file and another version of the code.
-_NOT_REBUILT = {"conversations": ("source_uri",), "representations": ("code_version",)}
-_REBUILT = (
-    "conversations", "turns", "questions", "evidence", "representations", "units", "provenance", "links", "extractions",
-    "parts", "chunks__static", "my-notes__static", "their-notes__static", "observations__static",
-    "event_summaries__static", "session_summaries__static", "turns__static", "artifacts__static",
-    "turns__openai-lab-embedder", "my-notes__openai-lab-embedder",
-)  # fmt: skip
-
-
-@pytest.fixture(scope="session")
-def place(tmp_path_factory) -> Path:
-    """The stored lake beside its sources; nothing writes to it."""
-    return stored.unpack(tmp_path_factory.mktemp("stored"))
-
-
-@pytest.fixture(scope="session")
-def lake(place):
-    return memlake.open(str(place / "lake"))
 
 
 def test_every_snapshot_opens_by_its_id_and_by_its_tag(lake):
@@ -217,25 +197,3 @@ def test_a_changed_conversation_and_a_new_one_land_in_it(tmp_path):
     assert sum(text.endswith("The old cherry was felled.") for text in texts) == 1
     kept = GOLDEN["tables"]["complete turns"]
     assert stored.digests_of(opened, {"turns": kept["columns"]}, "complete") == {"turns": kept}
-
-
-def test_a_lake_made_anew_from_the_sources_holds_the_same_rows_ids_and_vectors(lake, place, tmp_path):
-    shutil.copytree(stored.SOURCES, tmp_path / "sources")
-    shutil.copytree(place / "lake" / "cache", tmp_path / "lake" / "cache")
-    ended = stored.commands(*map(stored.offline, stored.STEPS.values()), at=tmp_path)
-    assert [ran.code for ran in ended] == [0] * len(ended), ended
-    rebuilt = memlake.open(str(tmp_path / "lake"))
-    queries = {table: _rows_to_rebuild(table) for table in _REBUILT}
-    before, after = (stored.lines_of(opened, queries, near=True) for opened in (lake, rebuilt))
-    assert all(before.values())
-    for table in _REBUILT:
-        assert after[table] == before[table], table
-
-
-def _rows_to_rebuild(table: str) -> str:
-    """All of a table but what was forgotten, what a model that is gone made, and where and with which version it was made."""
-    names = COLUMNS[table]
-    columns = stored.listed([name for name in names if name not in _NOT_REBUILT.get(table, ())])
-    known = f"conversation_id != '{stored.FORGOTTEN}'" if "conversation_id" in names else "true"
-    made = f"part != 'vectors:{stored.UNMADE}'" if table == "parts" else "true"
-    return f'select {columns} from "{table}" where {known} and {made}'

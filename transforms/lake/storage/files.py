@@ -2,6 +2,7 @@
 
 import json
 import secrets
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from lance.fragment import write_fragments
 from memlake.schemas.table import Table
 from memlake.schemas.vectors import made_by
 from memlake.transforms.lake.storage.snapshot import hive_folder
+from memlake.transforms.lake.storage.statistics import NULLS_OF_TEXTS
 
 # Rows gather until a row group is worth writing, files until they are worth opening (specs: 64-256 MB a file).
 ROW_GROUP_BYTES = 16 << 20
@@ -84,6 +86,7 @@ class PartitionWriter:
     _path: str = ""
     _rows: int = 0
     _ids: list[str] = field(default_factory=list)
+    _nulls: Counter[str] = field(default_factory=Counter)
     _writing: "Future[None] | None" = None
 
     def write(self, rows: pa.Table) -> None:
@@ -109,11 +112,12 @@ class PartitionWriter:
     def _finish_file(self) -> None:
         if self._writer is None:
             return
+        self._writer.add_key_value_metadata({NULLS_OF_TEXTS: json.dumps(self._nulls)})
         self._writer.close()
         low, high = min(self._ids, default=None), max(self._ids, default=None)
         size = (self.root / "parquet" / self.table.name / self._path).stat().st_size
         self.done.append(StagedFile(self.table.name, self._path, size, self._rows, self.partition, low, high))
-        self._writer, self._rows, self._ids = None, 0, []
+        self._writer, self._rows, self._ids, self._nulls = None, 0, [], Counter()
 
     def _flush(self) -> None:
         """Hand what is held to the encoder; the caller reads on while Arrow, without the GIL, encodes."""
@@ -137,6 +141,7 @@ class PartitionWriter:
             self._writer = parquet_writer(path, self.table.stored_schema)
         self._writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
         self._rows += rows.num_rows
+        self._nulls.update({name: rows[name].null_count for name in _TEXT_COLUMNS.intersection(rows.column_names)})
         if "conversation_id" in rows.column_names:
             bounds = pc.min_max(rows["conversation_id"])
             self._ids += [bounds["min"].as_py(), bounds["max"].as_py()]

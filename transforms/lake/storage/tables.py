@@ -4,12 +4,12 @@ What a crashed writer left behind is never active. Delta takes one transaction a
 exactly the version that the base pins. Files of which rows are taken out are written anew.
 """
 
-import json
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import lance
 import pyarrow as pa
@@ -35,16 +35,24 @@ from memlake.transforms.lake.storage.files import (
 from memlake.transforms.lake.storage.lake import FENCED, Lake
 from memlake.transforms.lake.storage.place import open_parquet, read_parquet
 from memlake.transforms.lake.storage.snapshot import Pin, Snapshot
+from memlake.transforms.lake.storage.statistics import are_complete, statistics_of
 
 
 def active_files(table: str, opened: DeltaTable | None) -> dict[str, StagedFile]:
     """The files of a Delta version by path, with what its log knows of them."""
-    if opened is None:
-        return {}
+    return {} if opened is None else _files(table, _logged(opened))
+
+
+def _logged(opened: DeltaTable) -> list[dict[str, Any]]:
+    """What the log says of each active file."""
+    actions: list[dict[str, Any]] = pa.table(opened.get_add_actions(flatten=False)).to_pylist()
+    return actions
+
+
+def _files(table: str, logged: Iterable[Mapping[str, Any]]) -> dict[str, StagedFile]:
     found: dict[str, StagedFile] = {}
-    for action in pa.table(opened.get_add_actions(flatten=False)).to_pylist():
-        low = (action.get("min") or {}).get("conversation_id")
-        high = (action.get("max") or {}).get("conversation_id")
+    for action in logged:
+        low, high = ((action.get(end) or {}).get("conversation_id") for end in ("min", "max"))
         partition = dict(action.get("partition") or {})
         path, size = action["path"], action["size_bytes"]
         found[path] = StagedFile(table, path, size, action["num_records"], partition, low, high)
@@ -66,8 +74,11 @@ def commit_table(lake: Lake, base: Snapshot, table: str, *, remove: Iterable[str
     for path in remove:
         wanted.pop(path, None)
     wanted.update({file.path: file for file in add})
-    present = active_files(table, head)
-    adds = [_add(lake.root, file) for path, file in wanted.items() if path not in present]
+    logged = _logged(head)
+    present = _files(table, logged)
+    # What an earlier version committed without some columns' statistics is described anew.
+    described = {action["path"] for action in logged if are_complete(declared.stored_schema, action)}
+    adds = [_add(lake.root, file) for path, file in wanted.items() if path not in described]
     now = int(time.time() * 1000)
     removes = [
         RemoveAction(path, True, now, size=file.size, partition_values=_values(file))
@@ -104,13 +115,9 @@ def _add_later_columns(head: DeltaTable, declared: Table) -> None:
 
 
 def _add(root: Path, file: StagedFile) -> AddAction:
-    stats: dict[str, object] = {"numRecords": file.rows}
-    if file.first_conversation is not None:
-        stats["minValues"] = {"conversation_id": file.first_conversation}
-        stats["maxValues"] = {"conversation_id": file.last_conversation}
-        stats["nullCount"] = {"conversation_id": 0}
-    modified = int(file.path_in(root).stat().st_mtime * 1000)
-    return AddAction(file.path, file.size, _values(file), modified, True, json.dumps(stats))
+    path = file.path_in(root)
+    modified = int(path.stat().st_mtime * 1000)
+    return AddAction(file.path, file.size, _values(file), modified, True, statistics_of(path))
 
 
 def _values(file: StagedFile) -> dict[str, str | None]:
