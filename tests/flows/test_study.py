@@ -145,8 +145,8 @@ def drop_questions(lake: str) -> None:
 
 def change_turns(lake: str) -> None:
     made = [conversation(n) for n in range(3)]
-    for one in made:
-        one["turns"][1]["text"] = "Shoes are for walking."
+    for talk in made:
+        talk["turns"][1]["text"] = "Shoes are for walking."
     land(lake, *made)
 
 
@@ -244,9 +244,9 @@ def test_a_study_is_searched_cell_by_cell_and_tells_each_store_s_tokens_once(lak
     (corpus,) = study.corpora
     questions = each_once(questions_of(snapshot, study, corpus))
     found = list(search_corpus(snapshot, study, corpus, "r", questions, None))
-    cells = [pc.unique(one.found.contexts["cell"]).to_pylist() for one in found]
+    cells = [pc.unique(searched.found.contexts["cell"]).to_pylist() for searched in found]
     assert cells == [["turns"], ["notes"], ["both"]] * 3
-    tokens = pa.concat_tables([one.unit_tokens for one in found])
+    tokens = pa.concat_tables([searched.unit_tokens for searched in found])
     assert tokens.group_by(tokens.column_names).aggregate([]).num_rows == tokens.num_rows
     assert set(tokens["representation"].to_pylist()) == {"turns", "notes"}
 
@@ -257,5 +257,5 @@ def test_a_search_says_how_many_conversations_it_could_not_search(lake: str):
     land(lake, conversation(1) | {"units": []}, conversation(2) | {"turns": [{"text": "Changed."}], "units": []})
     part = search(SearchSettings(lake, "shoes", "c", representation="notes", plan="lexical"))
     assert (part.conversations, part.without_units) == (3, 1)
-    one = search(SearchSettings(lake, "shoes", "c", representation="notes", plan="lexical", conversation="c0"))
-    assert (one.conversations, one.without_units) == (1, 0)
+    narrowed = search(SearchSettings(lake, "shoes", "c", representation="notes", plan="lexical", conversation="c0"))
+    assert (narrowed.conversations, narrowed.without_units) == (1, 0)

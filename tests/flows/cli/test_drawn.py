@@ -60,6 +60,6 @@ def test_data_is_never_markup():
 )
 def test_no_id_is_ever_broken_at_any_width(ids, others, width):
     columns = ["unit_id", *(f"text_{place}" for place in range(others))]
-    lines = drawn(columns, [[one, *[TEXT] * others] for one in ids], width)
-    assert all(any(one in line.split() for line in lines) for one in ids)
+    lines = drawn(columns, [[unit_id, *[TEXT] * others] for unit_id in ids], width)
+    assert all(any(unit_id in line.split() for line in lines) for unit_id in ids)
     assert max(map(len, lines)) <= width
