@@ -18,7 +18,7 @@ from memlake.transforms.lake.storage.lake import open_lake
 
 
 @pytest.fixture
-def wanted(tmp_path):
+def ingest_settings(tmp_path):
     source = write_conversations(tmp_path / "chats.jsonl", [conversation(f"c{n}", 8) for n in range(3)])
     return IngestSettings(str(tmp_path / "lake"), "c", (str(source),))
 
@@ -58,31 +58,31 @@ def without_units_of_one(batch):
         ("memlake.transforms.lake.stage.bundle.keep_staged", without_units_of_one, "rebuild"),
     ],
 )
-def test_a_fault_of_any_stage_publishes_nothing_and_names_its_audit(wanted, monkeypatch, target, fault, audit):
+def test_a_fault_of_any_stage_publishes_nothing_and_names_its_audit(ingest_settings, monkeypatch, target, fault, audit):
     with monkeypatch.context() as patch:
         patch.setattr(target, fault)
         with pytest.raises(AuditError, match=f"{audit}: "):
-            ingest(wanted)
-    lake = open_lake(wanted.lake)
+            ingest(ingest_settings)
+    lake = open_lake(ingest_settings.lake)
     assert lake.snapshots().num_rows == 0
     assert [path.name for path in lake.staged.glob("*.manifest.json")] == []
     with connect(lake, lake.latest()) as connection:
         ended = connection.sql("select outcome, snapshot_id from runs where event = 'ended'").fetchall()
     assert ended == [("audit_failed", None)]
-    assert ingest(wanted)["counts"]["conversations"]["added"] == 3
-    assert_sound(wanted.lake)
+    assert ingest(ingest_settings)["counts"]["conversations"]["added"] == 3
+    assert_sound(ingest_settings.lake)
 
 
-def test_a_run_is_journalled_when_it_starts_and_when_it_ends_whatever_ends_it(wanted, monkeypatch):
+def test_a_run_is_journalled_when_it_starts_and_when_it_ends_whatever_ends_it(ingest_settings, monkeypatch):
     def dying(*_, **__):
         raise RuntimeError("the disk is full")
 
     with monkeypatch.context() as patch:
         patch.setattr("memlake.flows.run.landing.publish_shards", dying)
         with pytest.raises(RuntimeError, match="the disk is full"):
-            ingest(wanted)
-    made = [ingest(wanted), ingest(wanted)]
-    with connect(open_lake(wanted.lake)) as connection:
+            ingest(ingest_settings)
+    made = [ingest(ingest_settings), ingest(ingest_settings)]
+    with connect(open_lake(ingest_settings.lake)) as connection:
         rows = connection.sql("select event, outcome, snapshot_id, run_id from runs order by logged_at").fetchall()
     assert [row[:3] for row in rows] == [
         ("started", "running", None),
@@ -95,10 +95,10 @@ def test_a_run_is_journalled_when_it_starts_and_when_it_ends_whatever_ends_it(wa
     assert [row[3] for row in rows[2:]] == [run["run_id"] for run in made for _ in range(2)]
 
 
-def test_journals_are_read_as_they_are_now_whatever_snapshot_is_looked_at(wanted):
-    first = ingest(wanted)
-    ingest(wanted)
-    with connect(open_lake(wanted.lake), first["snapshot_id"]) as connection:
+def test_journals_are_read_as_they_are_now_whatever_snapshot_is_looked_at(ingest_settings):
+    first = ingest(ingest_settings)
+    ingest(ingest_settings)
+    with connect(open_lake(ingest_settings.lake), first["snapshot_id"]) as connection:
         assert connection.sql("select count(distinct run_id) from runs").fetchall() == [(2,)]
 
 
@@ -110,9 +110,9 @@ def with_texts_cut_short(batch):
     return replace(kept, tables={**kept.tables, "units": units.set_column(place, units.schema.field(place), cut)})
 
 
-def test_the_only_conversation_of_a_file_is_audited_like_any_other(tmp_path, wanted, monkeypatch):
+def test_the_only_conversation_of_a_file_is_audited_like_any_other(tmp_path, ingest_settings, monkeypatch):
     source = write_conversations(tmp_path / "one.jsonl", [conversation("only", 8)])
     monkeypatch.setattr("memlake.transforms.lake.stage.bundle.keep_staged", with_texts_cut_short)
     with pytest.raises(AuditError, match="rebuild: "):
-        ingest(replace(wanted, sources=(str(source),)))
-    assert open_lake(wanted.lake).snapshots().num_rows == 0
+        ingest(replace(ingest_settings, sources=(str(source),)))
+    assert open_lake(ingest_settings.lake).snapshots().num_rows == 0

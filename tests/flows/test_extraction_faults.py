@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from extraction_runs import (
     ATTEMPTS,
-    asking,
     assert_every_turn_is_in_a_piece,
     assert_failures_have_letters,
+    represent_settings,
     rows,
     table,
 )
@@ -73,7 +73,7 @@ def lake(tmp_path, source) -> Path:
 def test_at_thirty_percent_faults_every_turn_is_accounted_for_and_the_rerun_calls_nothing(lake):
     chunks, files = chunks_of(lake), files_of(lake)
     with OpenAIServer(faults=HOSTILE, slow_s=0.05, context_tokens=2000) as server:
-        represent(asking(lake, "c", [EACH_TURN], server))
+        represent(represent_settings(lake, "c", [EACH_TURN], server))
         stats = server.stats()
         found = assert_every_turn_is_in_a_piece(lake, "artifacts-t1")
         assert_failures_have_letters(lake, "artifacts-t1")
@@ -83,7 +83,7 @@ def test_at_thirty_percent_faults_every_turn_is_accounted_for_and_the_rerun_call
         assert ("failed", "transient") not in found
         assert sum(table(lake, "extractions", "artifacts-t1")["splits"].to_pylist()) > 0
         assert len(stats.faults) == len(HOSTILE.kinds) + 1, "a kind of fault never happened"
-        assert represent(asking(lake, "c", [EACH_TURN], server))["snapshot_id"] is None
+        assert represent(represent_settings(lake, "c", [EACH_TURN], server))["snapshot_id"] is None
         assert server.stats().calls == stats.calls
     assert chunks_of(lake) == chunks
     assert files_of(lake).items() >= files.items()
@@ -97,7 +97,7 @@ def test_at_thirty_percent_faults_every_turn_is_accounted_for_and_the_rerun_call
 
 def test_what_failed_for_a_time_is_asked_again_and_nothing_else_is(lake):
     with OpenAIServer(faults=Faults(marked=(("winter lamp", "rate_limit"), ("market paper", "refusal")))) as server:
-        represent(asking(lake, "c", [NAME], server))
+        represent(represent_settings(lake, "c", [NAME], server))
         first = assert_every_turn_is_in_a_piece(lake, "artifacts-t4")
         waiting, refused = first["failed", "transient"], first["failed", "refused"]
         assert waiting > 0
@@ -106,29 +106,29 @@ def test_what_failed_for_a_time_is_asked_again_and_nothing_else_is(lake):
         busy = {key for key, count in server.stats().bodies.items() if count > 1}
         assert len(busy) == waiting
         server.reset()
-        represent(asking(lake, "c", [NAME], server))
+        represent(represent_settings(lake, "c", [NAME], server))
         assert server.stats().bodies == dict.fromkeys(busy, ATTEMPTS)
         assert assert_every_turn_is_in_a_piece(lake, "artifacts-t4") == first
         server.set(faults=Faults())
         server.reset()
-        represent(asking(lake, "c", [NAME], server))
+        represent(represent_settings(lake, "c", [NAME], server))
         assert server.stats().bodies == dict.fromkeys(busy, 1)
         last = assert_every_turn_is_in_a_piece(lake, "artifacts-t4")
         assert (last["failed", "transient"], last["failed", "refused"]) == (0, refused)
         server.reset()
-        represent(asking(lake, "c", [NAME], server))
+        represent(represent_settings(lake, "c", [NAME], server))
         assert server.stats().calls == 0
     assert_sound(lake)
 
 
 def test_another_lake_with_the_cache_replays_offline_and_names_what_is_missing(lake, tmp_path, source):
     with OpenAIServer() as server:
-        represent(asking(lake, "c", [NAME], server))
+        represent(represent_settings(lake, "c", [NAME], server))
         other = tmp_path / "other"
         ingest(IngestSettings(str(other), "c", (str(source),)))
         (lake / "cache").rename(other / "cache")
         server.reset()
-        represent(asking(other, "c", [NAME], server, offline=True))
+        represent(represent_settings(other, "c", [NAME], server, offline=True))
         assert server.stats().calls == 0
         assert counts(other) == counts(lake)
         gone = sorted((other / "cache").rglob("*.json"))[:3]
@@ -138,7 +138,7 @@ def test_another_lake_with_the_cache_replays_offline_and_names_what_is_missing(l
         ingest(IngestSettings(str(again), "c", (str(source),)))
         (other / "cache").rename(again / "cache")
         with pytest.raises(ModelStoppedError, match="3 replies are not in the cache") as stopped:
-            represent(asking(again, "c", [NAME], server, offline=True))
+            represent(represent_settings(again, "c", [NAME], server, offline=True))
         assert stopped.value.code == "model_offline"
         assert server.stats().calls == 0
 
@@ -160,13 +160,13 @@ def counts(lake: Path) -> Counter:
 def test_an_answer_that_no_retry_mends_stops_the_run_and_it_is_taken_up_again(lake, kind, code, calls):
     with OpenAIServer(latency_s=0.02, faults=Faults(1.0, (kind,))) as server:
         with pytest.raises(ModelStoppedError) as stopped:
-            represent(asking(lake, "c", [NAME], server, max_in_flight=8))
+            represent(represent_settings(lake, "c", [NAME], server, max_in_flight=8))
         assert stopped.value.code == code
         assert stopped.value.hint
         assert 0 < server.stats().calls <= calls
         assert table(lake, "units", "artifacts-t4").num_rows == 0
         server.set(faults=Faults())
-        represent(asking(lake, "c", [NAME], server))
+        represent(represent_settings(lake, "c", [NAME], server))
         assert assert_every_turn_is_in_a_piece(lake, "artifacts-t4")["failed", "transient"] == 0
     assert_sound(lake)
 
@@ -177,13 +177,13 @@ def test_all_of_locomo_at_thirty_percent_faults(shared_data, tmp_path):
     ingest(IngestSettings(str(lake), "locomo", (str(shared_data / "locomo/locomo10.json"),)))
     chunks = chunks_of(lake)
     with OpenAIServer(faults=HOSTILE, slow_s=0.05, context_tokens=3000) as server:
-        represent(asking(lake, "locomo", ["artifacts"], server))
+        represent(represent_settings(lake, "locomo", ["artifacts"], server))
         stats = server.stats()
         found = assert_every_turn_is_in_a_piece(lake, "artifacts")
         assert_failures_have_letters(lake, "artifacts")
         assert_within_budget(server)
         assert found["extracted", None] > 200, found
-        represent(asking(lake, "locomo", ["artifacts"], server))
+        represent(represent_settings(lake, "locomo", ["artifacts"], server))
         assert server.stats().calls == stats.calls
     assert chunks_of(lake) == chunks
     assert_sound(lake)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import warm_python
-from extraction_runs import asking, assert_every_turn_is_in_a_piece, rows, table
+from extraction_runs import assert_every_turn_is_in_a_piece, represent_settings, rows, table
 from lake_contents import assert_sound, digest
 from openai_server import Faults, OpenAIServer
 from sample_chats import conversation, write_conversations
@@ -76,7 +76,7 @@ def clean(tmp_path_factory, source, server) -> Clean:
     lake = tmp_path_factory.mktemp("clean") / "lake"
     ingest(IngestSettings(str(lake), "c", (str(source),)))
     server.reset()
-    represent(asking(lake, "c", [NAME], server, shard_bytes=3_000))
+    represent(represent_settings(lake, "c", [NAME], server, shard_bytes=3_000))
     found = assert_every_turn_is_in_a_piece(lake, "artifacts-t4")
     assert found["failed", "refused"] > 0, "the faults never happened"
     return Clean(digest(lake), pieces_of(lake), server.stats().bodies)
@@ -118,7 +118,7 @@ def test_an_extraction_killed_anywhere_pays_at_most_what_was_in_flight_twice(
     if when != "after" or target != "memlake.transforms.lake.storage.lake.Lake.append_snapshot":
         assert open_lake(str(lake)).snapshot().snapshot_id == old
     assert digest(lake, old) == before
-    represent(asking(lake, "c", [NAME], server, shard_bytes=3_000, max_in_flight=IN_FLIGHT))
+    represent(represent_settings(lake, "c", [NAME], server, shard_bytes=3_000, max_in_flight=IN_FLIGHT))
     both = server.stats()
 
     assert both.bodies.keys() == clean.bodies.keys()
@@ -133,8 +133,8 @@ def test_an_extraction_killed_anywhere_pays_at_most_what_was_in_flight_twice(
     assert digest(lake) == clean.digest
     assert pieces_of(lake) == clean.pieces
     assert_sound(lake)
-    assert_books_are_whole(lake, calls=both.calls)
-    assert represent(asking(lake, "c", [NAME], server, shard_bytes=3_000))["snapshot_id"] is None
+    assert_every_paid_call_is_a_row(lake, calls=both.calls)
+    assert represent(represent_settings(lake, "c", [NAME], server, shard_bytes=3_000))["snapshot_id"] is None
     assert server.stats().calls == both.calls
 
 
@@ -144,7 +144,7 @@ def held(server: OpenAIServer, answered: int) -> bool:
     return (stats.answered, stats.in_flight) == (answered, IN_FLIGHT)
 
 
-def assert_books_are_whole(lake: Path, *, calls: int) -> None:
+def assert_every_paid_call_is_a_row(lake: Path, *, calls: int) -> None:
     """Each call that was paid is a row, but for those that were in flight: a reply is kept before it is booked."""
     ((paid, distinct, requests),) = rows(
         lake,

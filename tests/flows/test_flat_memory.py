@@ -46,16 +46,16 @@ def test_no_limit_is_larger_than_a_small_machine_holds():
 
 
 @pytest.fixture
-def wanted(tmp_path) -> IngestSettings:
+def ingest_settings(tmp_path) -> IngestSettings:
     source = write_conversations(tmp_path / "chats.jsonl", [conversation(f"c{n}", 6) for n in range(8)])
     return IngestSettings(str(tmp_path / "lake"), "c", (str(source),))
 
 
 @pytest.mark.parametrize(("chars", "conversations"), [(1_000, 1_000), (1 << 30, 2)])
-def test_a_batch_ends_when_it_is_full(wanted, monkeypatch, chars, conversations):
+def test_a_batch_ends_when_it_is_full(ingest_settings, monkeypatch, chars, conversations):
     monkeypatch.setattr(batches, "BATCH_CHARS", chars)
     monkeypatch.setattr(batches, "BATCH_CONVERSATIONS", conversations)
-    [shard] = plan_files(wanted).shards("seed")
+    [shard] = plan_files(ingest_settings).shards("seed")
     made = list(read_batches(shard, "s", BaseParts("", "", "c"), ReadOptions()))
     sizes = [batch.tables["conversations"].num_rows for batch in made if batch.total is None]
     assert sum(sizes) == 8
@@ -64,12 +64,12 @@ def test_a_batch_ends_when_it_is_full(wanted, monkeypatch, chars, conversations)
     assert made[-1].total == len(sizes)
 
 
-def test_row_groups_and_fragments_are_written_as_they_fill(wanted, monkeypatch):
+def test_row_groups_and_fragments_are_written_as_they_fill(ingest_settings, monkeypatch):
     monkeypatch.setattr(batches, "BATCH_CONVERSATIONS", 1)
     monkeypatch.setattr(stage, "ROW_GROUP_BYTES", 1_500)
     monkeypatch.setattr(stage, "FRAGMENT_BYTES", 3_000)
-    ingest(wanted)
-    snapshot = open_lake(wanted.lake).snapshot()
+    ingest(ingest_settings)
+    snapshot = open_lake(ingest_settings.lake).snapshot()
     [turns] = snapshot.files("turns")
     assert pq.read_metadata(turns).num_row_groups >= 4
     assert len(snapshot.lance_table("chunks__static").get_fragments()) >= 4
@@ -84,9 +84,9 @@ def test_files_are_closed_as_they_fill(tmp_path, monkeypatch):
     assert [(file.rows, file.first_conversation) for file in writer.done] == [(1, "c0"), (1, "c1"), (1, "c2")]
 
 
-def test_audits_look_at_groups_that_together_are_all_conversations(wanted, monkeypatch):
-    ingest(wanted)
-    lake = open_lake(wanted.lake)
+def test_audits_look_at_groups_that_together_are_all_conversations(ingest_settings, monkeypatch):
+    ingest(ingest_settings)
+    lake = open_lake(ingest_settings.lake)
     snapshot = lake.snapshot()
     everything = snapshot.read("conversations", columns=["corpus", "conversation_id"])
     whole, groups = audit._connection, []
@@ -103,10 +103,10 @@ def test_audits_look_at_groups_that_together_are_all_conversations(wanted, monke
     assert len(by_group) >= 4
 
 
-def test_turns_are_gathered_in_buckets_of_a_size(tmp_path, wanted, monkeypatch):
+def test_turns_are_gathered_in_buckets_of_a_size(tmp_path, ingest_settings, monkeypatch):
     source = write_turns(tmp_path / "turns.jsonl", [conversation(f"c{n}", 6) for n in range(8)])
     monkeypatch.setattr(planning, "BUCKET_BYTES", 2_000)
-    plan = plan_files(replace(wanted, sources=(str(source),)))
+    plan = plan_files(replace(ingest_settings, sources=(str(source),)))
     assert plan.buckets == -(-source.stat().st_size // 2_000) >= 3
 
 
@@ -122,10 +122,10 @@ plan = "hybrid"
 """
 
 
-def test_a_study_reads_the_units_of_some_conversations_at_a_time(tmp_path, wanted, monkeypatch):
+def test_a_study_reads_the_units_of_some_conversations_at_a_time(tmp_path, ingest_settings, monkeypatch):
     asked = [conversation(f"c{n}", 6) | {"questions": [{"text": f"what of {n}", "answer": "stone"}]} for n in range(8)]
-    ingest(replace(wanted, sources=(str(write_conversations(tmp_path / "asked.jsonl", asked)),)))
-    snapshot, study = open_lake(wanted.lake).snapshot(), parse_study(STUDY, source="s.toml")
+    ingest(replace(ingest_settings, sources=(str(write_conversations(tmp_path / "asked.jsonl", asked)),)))
+    snapshot, study = open_lake(ingest_settings.lake).snapshot(), parse_study(STUDY, source="s.toml")
     whole, read = corpus.read_tables, []
 
     def noting(*arguments):

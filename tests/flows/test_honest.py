@@ -41,7 +41,7 @@ class Broken:
 
 
 @pytest.fixture
-def wanted(tmp_path: Path) -> IngestSettings:
+def ingest_settings(tmp_path: Path) -> IngestSettings:
     made = [conversation(f"c{n}", 6) for n in range(2)]
     for talk in made:
         turns = talk["turns"]
@@ -56,20 +56,22 @@ def wanted(tmp_path: Path) -> IngestSettings:
 
 
 @pytest.fixture
-def study(tmp_path: Path, wanted: IngestSettings) -> StudySettings:
+def study(tmp_path: Path, ingest_settings: IngestSettings) -> StudySettings:
     path = tmp_path / "study.toml"
     path.write_text(STUDY)
-    return StudySettings(wanted.lake, str(path))
+    return StudySettings(ingest_settings.lake, str(path))
 
 
-def test_a_vector_that_cannot_be_is_null_with_a_dead_letter_and_its_unit_ranks_last(wanted, study, monkeypatch):
+def test_a_vector_that_cannot_be_is_null_with_a_dead_letter_and_its_unit_ranks_last(
+    ingest_settings, study, monkeypatch
+):
     monkeypatch.setitem(catalogue._loaded, "static", Broken())
-    made = ingest(wanted)
+    made = ingest(ingest_settings)
     # In each conversation the turn, and the chunk that holds it.
     assert made["dead_letters"] == {"bad_vector_nan": 4}
-    assert_sound(wanted.lake)
+    assert_sound(ingest_settings.lake)
     run = run_study(study)
-    with connect(open_lake(wanted.lake)) as connection:
+    with connect(open_lake(ingest_settings.lake)) as connection:
         reasons = connection.sql("select reason, outcome, stage, count(*) from dead_letters group by all").fetchall()
         lost = connection.sql(
             'select count(*), count(vector) from "turns__static" where key_text like $like', params={"like": "%market%"}
@@ -97,13 +99,13 @@ def test_a_vector_that_cannot_be_is_null_with_a_dead_letter_and_its_unit_ranks_l
     assert asked == [("where?", 10), ("winter?", 0)]
 
 
-def test_forgetting_takes_questions_evidence_and_the_rows_of_studies(wanted, study):
-    ingest(wanted)
+def test_forgetting_takes_questions_evidence_and_the_rows_of_studies(ingest_settings, study):
+    ingest(ingest_settings)
     run = run_study(study)
-    before = open_lake(wanted.lake).snapshot().snapshot_id
-    made = forget(ForgetSettings(wanted.lake, "c", "c1"))
+    before = open_lake(ingest_settings.lake).snapshot().snapshot_id
+    made = forget(ForgetSettings(ingest_settings.lake, "c", "c1"))
     assert made["removed"]["questions"] == made["removed"]["evidence"] == 2
-    lake = open_lake(wanted.lake)
+    lake = open_lake(ingest_settings.lake)
     for table in ("conversations", "turns", "units", "provenance", "questions", "evidence", *STUDY_TABLES):
         held = lake.snapshot().read(table, columns=["conversation_id"])["conversation_id"].to_pylist()
         then = lake.snapshot(before).read(table, columns=["conversation_id"])["conversation_id"].to_pylist()
@@ -115,4 +117,4 @@ def test_forgetting_takes_questions_evidence_and_the_rows_of_studies(wanted, stu
                 f"select distinct conversation_id from {table} where run_id = $run", {"run": run["run_id"]}
             )
             assert found.fetchall() == [("c0",)]
-    assert_sound(wanted.lake)
+    assert_sound(ingest_settings.lake)

@@ -24,8 +24,8 @@ from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.llm.protocol.model import ModelStoppedError
 
 
-def asking(*where, **more):
-    return extraction_runs.asking(*where, **{"model": "gpt-4o-mini", **more})
+def represent_settings(*where, **more):
+    return extraction_runs.represent_settings(*where, **{"model": "gpt-4o-mini", **more})
 
 
 NAME = "artifacts-t4:granularity=turns,turns=4"
@@ -49,7 +49,7 @@ def staged(lake: Path) -> list[str]:
 
 def test_the_price_counts_the_very_calls_that_follow_and_then_none(lake):
     with OpenAIServer() as server:
-        settings = asking(lake, "c", [NAME, "turns"], server)
+        settings = represent_settings(lake, "c", [NAME, "turns"], server)
         (before,) = price_represent(settings)["representations"]
         assert server.stats().calls == 0
         made = represent(settings)
@@ -64,10 +64,10 @@ def test_the_price_counts_the_very_calls_that_follow_and_then_none(lake):
 
 def test_a_price_is_unknown_for_a_model_without_one_and_refused_for_what_asks_none(lake):
     with OpenAIServer() as server:
-        (unknown,) = price_represent(asking(lake, "c", [NAME], server, model="my-own"))["representations"]
+        (unknown,) = price_represent(represent_settings(lake, "c", [NAME], server, model="my-own"))["representations"]
         assert (unknown["price_low"], unknown["unpriced"]) == (None, ["my-own"])
         with pytest.raises(UsageError, match="none asks a model"):
-            price_represent(asking(lake, "c", ["turns"], server))
+            price_represent(represent_settings(lake, "c", ["turns"], server))
 
 
 def test_a_study_s_plan_names_what_is_lacking_and_prices_what_asks_a_model(lake, tmp_path):
@@ -81,7 +81,7 @@ def test_a_study_s_plan_names_what_is_lacking_and_prices_what_asks_a_model(lake,
     head = 'name = "s"\ncorpus = "c"\nembedder = "openai:text-embedding-3-small"\n[cutoffs]\nk = [3]\n'
     study.write_text(head + cells)
     with OpenAIServer() as server:
-        models = asking(lake, "c", [NAME], server).models
+        models = represent_settings(lake, "c", [NAME], server).models
         made = price_study(StudySettings(str(lake), str(study), models=models))
         assert server.stats().calls == 0
     states = {row["representation"]: row["state"] for row in made["representations"]}
@@ -108,11 +108,11 @@ def test_the_cost_limit_is_never_passed_and_the_next_runs_pay_the_rest(lake, tmp
     clean = tmp_path / "clean"
     with OpenAIServer() as server:
         ingest(IngestSettings(str(clean), "c", (str(source),)))
-        whole = represent(asking(clean, "c", [NAME], server))["models"]
+        whole = represent(represent_settings(clean, "c", [NAME], server))["models"]
     with OpenAIServer() as server:
         limit = whole["price_usd"] / 2
         with pytest.raises(ModelStoppedError) as stopped:
-            represent(asking(lake, "c", [NAME], server, max_cost=limit))
+            represent(represent_settings(lake, "c", [NAME], server, max_cost=limit))
         assert stopped.value.code == "model_cost"
         first = server.stats().calls
         assert 0 < first < whole["calls"]
@@ -121,7 +121,7 @@ def test_the_cost_limit_is_never_passed_and_the_next_runs_pay_the_rest(lake, tmp
             assert connection.execute("select count(*) from extractions").fetchone() == (0,)
         assert 0 < spent <= limit
         assert staged(lake) == []
-        made = represent(asking(lake, "c", [NAME], server))
+        made = represent(represent_settings(lake, "c", [NAME], server))
         assert (made["models"]["calls"], made["models"]["cached"]) == (whole["calls"] - first, first)
         assert server.stats().calls == whole["calls"]
     assert_sound(lake)
@@ -131,16 +131,16 @@ def test_the_cost_limit_is_never_passed_and_the_next_runs_pay_the_rest(lake, tmp
 def test_offline_publishes_nothing_that_lacks_a_reply_and_leaves_nothing_behind(lake):
     with OpenAIServer() as server:
         with pytest.raises(ModelStoppedError) as missing:
-            represent(asking(lake, "c", [NAME], server, offline=True))
+            represent(represent_settings(lake, "c", [NAME], server, offline=True))
         assert missing.value.code == "model_offline"
         assert "conversation 'c0', turns 0-3" in missing.value.message
         assert "30 replies" in missing.value.message
         assert staged(lake) == []
-        represent(asking(lake, "c", [NAME], server))
+        represent(represent_settings(lake, "c", [NAME], server))
         calls = server.stats().calls
         # What is shown and indexed is no part of what was asked.
         again = represent(
-            asking(
+            represent_settings(
                 lake, "c", ["artifacts-q:granularity=turns,turns=4,show=quote,key=content_quote"], server, offline=True
             )
         )
@@ -151,7 +151,7 @@ def test_offline_publishes_nothing_that_lacks_a_reply_and_leaves_nothing_behind(
 
 def test_only_what_changed_in_a_conversation_is_asked_again(lake, tmp_path):
     with OpenAIServer() as server:
-        represent(asking(lake, "c", [NAME], server))
+        represent(represent_settings(lake, "c", [NAME], server))
         before = server.stats().calls
         talk = conversation("c0", 24)
         talk["turns"] += [
@@ -160,7 +160,7 @@ def test_only_what_changed_in_a_conversation_is_asked_again(lake, tmp_path):
         grown = write_conversations(tmp_path / "grown.jsonl", [talk])
         told = ingest(IngestSettings(str(lake), "c", (str(grown),)))
         assert told["stale"] == ["units:artifacts-t4"]
-        made = represent(asking(lake, "c", [NAME], server))
+        made = represent(represent_settings(lake, "c", [NAME], server))
         assert made["skipped"] == 4
         assert server.stats().calls == before + 1  # the two new turns are one piece
     assert_sound(lake)
@@ -168,12 +168,12 @@ def test_only_what_changed_in_a_conversation_is_asked_again(lake, tmp_path):
 
 def test_another_model_needs_another_name_and_the_hint_tells_how_to_go_on(lake):
     with OpenAIServer() as server:
-        represent(asking(lake, "c", [NAME], server))
+        represent(represent_settings(lake, "c", [NAME], server))
         with pytest.raises(UsageError) as refused:
-            represent(asking(lake, "c", [NAME], server, model="gpt-4o"))
+            represent(represent_settings(lake, "c", [NAME], server, model="gpt-4o"))
         assert "model='gpt-4o-mini' stored, 'gpt-4o' asked for" in refused.value.message
         assert "--model gpt-4o-mini goes on with the stored one" in refused.value.hint
-        represent(asking(lake, "c", ["artifacts-4o:granularity=turns,turns=4"], server, model="gpt-4o"))
+        represent(represent_settings(lake, "c", ["artifacts-4o:granularity=turns,turns=4"], server, model="gpt-4o"))
     with connect(open_lake(str(lake))) as connection:
         found = connection.execute("select representation, count(*) from units group by all order by 1").fetchall()
     assert [name for name, _ in found] == ["artifacts-4o", "artifacts-t4", "chunks"]
@@ -188,10 +188,10 @@ def test_two_worker_processes_keep_one_limit_and_make_what_one_makes(tmp_path, s
             file = write_conversations(tmp_path / f"{name}.jsonl", talks)
             ingest(IngestSettings(str(lake), "c", (str(file),)))
     with OpenAIServer(latency_s=0.05) as server:
-        represent(asking(lakes[0], "c", [NAME], server, workers=1, max_in_flight=3))
+        represent(represent_settings(lakes[0], "c", [NAME], server, workers=1, max_in_flight=3))
         once = server.stats()
     with OpenAIServer(latency_s=0.05) as server:
-        represent(asking(lakes[1], "c", [NAME], server, workers=2, max_in_flight=3))
+        represent(represent_settings(lakes[1], "c", [NAME], server, workers=2, max_in_flight=3))
         twice = server.stats()
     assert once.most_in_flight == twice.most_in_flight == 3
     assert once.calls == twice.calls == 36
@@ -201,7 +201,7 @@ def test_two_worker_processes_keep_one_limit_and_make_what_one_makes(tmp_path, s
 def test_a_hint_goes_on_with_what_is_stored_however_its_provider_is_called(lake):
     odd = 'my "box" it\'s $HOME'
     with OpenAIServer() as server:
-        run = asking(lake, "c", [NAME], server)
+        run = represent_settings(lake, "c", [NAME], server)
         represent(replace(run, models=replace(run.models, provider=odd)))
         with pytest.raises(UsageError) as refused:
             represent(run)
@@ -210,7 +210,7 @@ def test_a_hint_goes_on_with_what_is_stored_however_its_provider_is_called(lake)
 
 def test_commands_that_name_an_embedder_name_it_as_it_is_asked_for(lake):
     with OpenAIServer() as server:
-        run = asking(lake, "c", [], server, embedder="openai:lab/an odd 'one'")
+        run = represent_settings(lake, "c", [], server, embedder="openai:lab/an odd 'one'")
         models = replace(run.models, provider="a/b")
         wish = SearchSettings(str(lake), "who?", "c", embedder=run.embedder, models=models)
         with pytest.raises(NotFoundError) as never:
@@ -226,7 +226,7 @@ def test_commands_that_name_an_embedder_name_it_as_it_is_asked_for(lake):
 
 def test_the_password_in_a_server_s_address_is_not_kept_in_the_lake(lake):
     with OpenAIServer() as server:
-        run = asking(lake, "c", [NAME], server)
+        run = represent_settings(lake, "c", [NAME], server)
         secret = server.url.replace("http://", "http://ana:hidden-word@")
         made = represent(replace(run, models=replace(run.models, base_url=secret)))
     assert made["models"]["calls"] > 0
@@ -242,9 +242,9 @@ def test_more_failed_pieces_than_allowed_end_the_run_with_what_it_did(lake):
         with pytest.raises(
             TooManyDeadLettersError, match="30 of 30 pieces died, --allow-dead-records allows 1"
         ) as told:
-            represent(asking(lake, "c", [NAME], server, allow_dead_records=0.01))
+            represent(represent_settings(lake, "c", [NAME], server, allow_dead_records=0.01))
         assert told.value.document["snapshot_id"] is not None
         assert told.value.document["pieces"] == {"asked": 30, "failed": 30, "turns_failed": 120}
-        again = represent(asking(lake, "c", [NAME], server, allow_dead_records=0.01))
+        again = represent(represent_settings(lake, "c", [NAME], server, allow_dead_records=0.01))
         assert (again["snapshot_id"], again["dead_letters"]) == (None, {})
     assert_sound(lake)

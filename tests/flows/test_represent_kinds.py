@@ -2,7 +2,7 @@
 
 import json
 
-from extraction_runs import asking, rows
+from extraction_runs import represent_settings, rows
 from lake_contents import assert_sound
 from openai_server import OpenAIServer
 from sample_chats import conversation, write_conversations
@@ -19,12 +19,12 @@ def test_kinds_that_ask_land_sound_are_embedded_by_key_text_and_asked_once(tmp_p
     source = write_conversations(tmp_path / "talks.jsonl", [conversation(f"c{n}", 10) for n in range(3)])
     ingest(IngestSettings(str(lake), "c", (str(source),)))
     with OpenAIServer() as server:
-        made = represent(asking(lake, "c", NAMES, server, embedder="static"))
+        made = represent(represent_settings(lake, "c", NAMES, server, embedder="static"))
         calls = server.stats().calls
         assert made["dead_letters"] == {}
-        assert represent(asking(lake, "c", NAMES, server, embedder="static"))["snapshot_id"] is None
+        assert represent(represent_settings(lake, "c", NAMES, server, embedder="static"))["snapshot_id"] is None
         # Another value and another form of the keys are other units of the same replies.
-        represent(asking(lake, "c", ["facts-s:value=session"], server, embedder="static"))
+        represent(represent_settings(lake, "c", ["facts-s:value=session"], server, embedder="static"))
         assert server.stats().calls == calls
     assert_sound(lake)
     counts = dict(rows(lake, "select representation, count(*) from units group by representation"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from extraction_runs import asking
+from extraction_runs import represent_settings
 from openai_server import CONTENT, TRANSIENT, Faults, OpenAIServer
 from sample_chats import write_conversations
 
@@ -108,8 +108,8 @@ def place(ingested: Path, tmp_path: Path) -> Path:
     return tmp_path / "here"
 
 
-def told(place: Path, server: OpenAIServer, study: str = "study.toml", **more: object) -> StudySettings:
-    models = replace(asking(place / "lake", "c", ["turns"], server, model="gpt-4o-mini").models, **more)
+def study_settings(place: Path, server: OpenAIServer, study: str = "study.toml", **more: object) -> StudySettings:
+    models = replace(represent_settings(place / "lake", "c", ["turns"], server, model="gpt-4o-mini").models, **more)
     return StudySettings(str(place / "lake"), str(place / study), models=models, allow_dead_records=1.0)
 
 
@@ -132,7 +132,7 @@ def rows_of(lake: str, run_id: str) -> dict[str, list[dict[str, object]]]:
 
 def test_the_plan_counts_the_very_calls_that_follow_and_a_second_run_asks_nothing(place):
     with OpenAIServer(script=SCRIPT) as server:
-        settings = told(place, server)
+        settings = study_settings(place, server)
         before = price_study(settings)
         assert server.stats().calls == 0
         first = run_study(settings)
@@ -153,7 +153,7 @@ def test_the_plan_counts_the_very_calls_that_follow_and_a_second_run_asks_nothin
 
 def test_every_question_is_answered_and_judged_once_in_every_cell_and_right_answers_are_right(place):
     with OpenAIServer(script=SCRIPT) as server:
-        made = run_study(told(place, server))
+        made = run_study(study_settings(place, server))
     assert (made["answers"], made["judgements"]) == (3 * 6 * 9, 2 * 3 * 6 * 9)
     found = rows_of(str(place / "lake"), str(made["run_id"]))
     keys = {(row["cell"], row["question_id"]) for row in found["answers"]}
@@ -175,7 +175,7 @@ def test_every_question_is_answered_and_judged_once_in_every_cell_and_right_answ
 def test_at_thirty_per_cent_of_faults_every_question_has_an_answer_or_a_reason_and_the_rest_is_untouched(place):
     kinds = (*TRANSIENT, *CONTENT, "rejected")
     with OpenAIServer(script=SCRIPT, faults=Faults(0.3, kinds, seed=5)) as server:
-        settings = told(place, server)
+        settings = study_settings(place, server)
         first = run_study(settings)
         again = run_study(settings)
         stats = server.stats()
@@ -199,24 +199,24 @@ def test_at_thirty_per_cent_of_faults_every_question_has_an_answer_or_a_reason_a
 
 def test_offline_replays_the_run_without_a_server_and_names_what_is_missing_otherwise(place):
     with OpenAIServer(script=SCRIPT) as server:
-        settings = told(place, server)
+        settings = study_settings(place, server)
         first = run_study(settings)
         url = server.url
-    offline = told(place, server, offline=True, base_url=url)
+    offline = study_settings(place, server, offline=True, base_url=url)
     second = run_study(offline)
     assert rows_of(settings.lake, str(first["run_id"])) == rows_of(settings.lake, str(second["run_id"]))
     other = STUDY.replace('kind = "model"', 'kind = "model"\nmax_tokens = 50')
     (place / "other.toml").write_text(other)
     before = open_lake(settings.lake).snapshot().snapshot_id
     with pytest.raises(ModelStoppedError, match="replies are not in the cache") as caught:
-        run_study(told(place, server, "other.toml", offline=True, base_url=url))
+        run_study(study_settings(place, server, "other.toml", offline=True, base_url=url))
     assert caught.value.code == "model_offline"
     assert open_lake(settings.lake).snapshot().snapshot_id == before
 
 
 def test_a_reader_of_which_too_much_fails_ends_with_exit_code_3_and_its_rows_are_there(place):
     with OpenAIServer(script=SCRIPT, faults=Faults(1.0, ("refusal",), seed=1)) as server:
-        settings = told(place, server)
+        settings = study_settings(place, server)
         with pytest.raises(TooManyDeadLettersError, match="162 of 162 answers failed"):
             run_study(StudySettings(settings.lake, settings.study, models=settings.models))
     assert open_lake(settings.lake).snapshot().operation == "study"
@@ -226,11 +226,11 @@ def test_the_cost_limit_stops_the_run_publishes_nothing_and_the_next_one_pays_th
     with OpenAIServer(script=SCRIPT) as server:
         before = open_lake(str(place / "lake")).snapshot().snapshot_id
         with pytest.raises(ModelStoppedError) as caught:
-            run_study(told(place, server, max_cost=0.004))
+            run_study(study_settings(place, server, max_cost=0.004))
         assert caught.value.code == "model_cost"
         assert open_lake(str(place / "lake")).snapshot().snapshot_id == before
         paid = server.stats().calls
-        run_study(told(place, server))
+        run_study(study_settings(place, server))
         stats = server.stats()
     assert 0 < paid < stats.calls
     assert max(stats.bodies.values()) == 1
@@ -238,7 +238,7 @@ def test_the_cost_limit_stops_the_run_publishes_nothing_and_the_next_one_pays_th
 
 def test_the_gate_passes_on_the_numbers_that_hold_and_ends_with_4_on_one_that_left(place, capfd):
     with OpenAIServer(script=SCRIPT) as server:
-        made = run_study(told(place, server))
+        made = run_study(study_settings(place, server))
     gate = (
         '\n[[gates]]\ncell = "turns"\nmetric = "judge_accuracy"\ncutoff_kind = "tokens"\ncutoff = 60\njudge = "match"\n'
     )
@@ -268,9 +268,9 @@ def test_the_gate_passes_on_the_numbers_that_hold_and_ends_with_4_on_one_that_le
 
 def test_two_runs_are_compared_question_by_question(place, capfd):
     with OpenAIServer(script=SCRIPT) as server:
-        first = run_study(told(place, server))
+        first = run_study(study_settings(place, server))
         (place / "dense.toml").write_text(STUDY.replace('plan = "lexical"', 'plan = "random"'))
-        second = run_study(told(place, server, "dense.toml"))
+        second = run_study(study_settings(place, server, "dense.toml"))
     lake = ["--lake", str(place / "lake"), "--json"]
     pair = [f"{first['run_id']}/turns", f"{second['run_id']}/turns"]
     assert run(["study", "compare", *pair, "--metric", "judge_accuracy", *lake]) == 0
@@ -328,7 +328,7 @@ def test_all_of_locomo_is_answered_and_judged_in_every_cell_with_faults_and_repl
     (tmp_path / "study.toml").write_text(study)
     faults = Faults(0.3, (*TRANSIENT, *CONTENT, "rejected"), seed=3)
     with OpenAIServer(script=SCRIPT, faults=faults) as server:
-        settings = told(tmp_path, server, max_in_flight=64)
+        settings = study_settings(tmp_path, server, max_in_flight=64)
         first = run_study(settings)
         calls = server.stats().calls
         second = run_study(settings)
@@ -336,5 +336,5 @@ def test_all_of_locomo_is_answered_and_judged_in_every_cell_with_faults_and_repl
     assert (first["questions"], first["answers"], first["judgements"]) == (1986, 3 * 1986, 6 * 1986)
     assert stats.calls - calls <= first["models"]["outcomes"].get("transient", 0)
     found = rows_of(lake, str(second["run_id"]))
-    offline = run_study(told(tmp_path, server, offline=True, base_url=server.url))
+    offline = run_study(study_settings(tmp_path, server, offline=True, base_url=server.url))
     assert rows_of(lake, str(offline["run_id"])) == found

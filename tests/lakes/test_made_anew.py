@@ -64,7 +64,7 @@ def _rows_to_rebuild(table: str) -> str:
     names = COLUMNS[table]
     columns = stored.listed([name for name in names if name not in _NOT_REBUILT.get(table, ())])
     known = f"conversation_id != '{stored.FORGOTTEN}'" if "conversation_id" in names else "true"
-    made = f"part != 'vectors:{stored.UNMADE}'" if table == "parts" else "true"
+    made = f"part != 'vectors:{stored.VECTORS_NOT_KEPT}'" if table == "parts" else "true"
     return f'select {columns} from "{table}" where {known} and {made}'
 
 
@@ -110,7 +110,7 @@ def _by_sql(name: str, operator: str, value: object) -> str:
 
 @pytest.mark.parametrize("table", [table.name for table in ALL])
 def test_other_readers_find_by_any_column_what_memlake_finds(anew, studied, table):
-    lake = studied if table in (*stored.OF_A_RUN, "tags") else anew
+    lake = studied if table in (*stored.RUN_TABLES, "tags") else anew
     stored_rows = memlake.table(memlake.open(str(lake)), table)
     filters = _filters(stored_rows)
     expected = {wanted: stored_rows.filter(_by_arrow(*wanted)).num_rows for wanted in filters}

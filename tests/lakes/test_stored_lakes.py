@@ -54,9 +54,9 @@ def test_audits_pass_the_doctor_is_content_and_the_books_tell_what_changed(place
     for ran in (verified, early):
         assert [audit for audit in ran.document["audits"] if audit["rows"]] == []
     assert doctor.document["problems"] == []
-    books = doctor.document["lake"]
-    assert (books["state"], books["latest"], books["lock"]) == ("readable", GOLDEN["latest"], "free")
-    assert (books["unfinished_shards"], books["orphan_files"]) == (len(GOLDEN["unfinished"]), 0)
+    lake_state = doctor.document["lake"]
+    assert (lake_state["state"], lake_state["latest"], lake_state["lock"]) == ("readable", GOLDEN["latest"], "free")
+    assert (lake_state["unfinished_shards"], lake_state["orphan_files"]) == (len(GOLDEN["unfinished"]), 0)
     assert [row["snapshot_id"] for row in snapshots.document] == [row[0] for row in GOLDEN["snapshots"]]
     assert {tag: row["snapshot_id"] for row in snapshots.document for tag in row["tags"]} == GOLDEN["tags"]
     grown = {row["table"]: (row["rows_old"], row["rows_new"]) for row in diff.document["tables"]}
@@ -100,7 +100,7 @@ def test_what_a_run_of_then_staged_and_could_not_publish_is_published_as_it_lies
     here = stored.unpack(tmp_path)
     (name,) = stored.staged(here)
     files = json.loads((here / "lake" / "staged" / name).read_text())["files"]
-    ran, verified = stored.commands(stored.LATE, ("tables", "verify"), at=here)
+    ran, verified = stored.commands(stored.LATER_INGEST, ("tables", "verify"), at=here)
     assert ran.code == 0, ran
     assert ran.document["base_snapshot_id"] == GOLDEN["latest"]
     assert (ran.document["counts"]["conversations"], stored.staged(here)) == (
@@ -129,10 +129,10 @@ def replayed(tmp_path_factory):
 def test_a_study_that_is_run_again_finds_answers_and_scores_the_same(replayed):
     here, old, new = replayed
     opened = memlake.open(str(here / "lake"))
-    columns = {table: COLUMNS[table] for table in stored.OF_A_RUN}
+    columns = {table: COLUMNS[table] for table in stored.RUN_TABLES}
     before, after = (stored.lines_of_run(opened, run_id, columns) for run_id in (old, new))
     assert all(before.values())
-    for table in stored.OF_A_RUN:
+    for table in stored.RUN_TABLES:
         assert after[table] == before[table], table
 
 

@@ -65,13 +65,13 @@ def _said(request: Request) -> str:
 def clean() -> dict[str, pa.Table]:
     """Tables that every audit passes: two conversations under six representations, one of them a model's."""
     tables = tabulate("c", [_conversation("v"), _conversation("w")], 1)
-    makings = [spec_of(wish) for wish in MADE]
-    units = [represent(spec, tables["turns"]) for spec in makings]
-    makings.append(spec_of("artifacts", model="m"))
-    units.append(asyncio.run(ARTIFACTS.asking.build(makings[-1], tables["turns"], ScriptedModel(_said))))
+    specs = [spec_of(wish) for wish in MADE]
+    units = [represent(spec, tables["turns"]) for spec in specs]
+    specs.append(spec_of("artifacts", model="m"))
+    units.append(asyncio.run(ARTIFACTS.asking.build(specs[-1], tables["turns"], ScriptedModel(_said))))
     parts = [
         {"corpus": "c", "conversation_id": name, "part": f"units:{spec.name}", "content_hash": "", "rows": 1}
-        for spec in makings
+        for spec in specs
         for name in ("v", "w")
     ]
     return tables | {
@@ -89,7 +89,7 @@ def clean() -> dict[str, pa.Table]:
                     "revision": 1,
                     "code_version": "0",
                 }
-                for spec in makings
+                for spec in specs
             ]
         ),
     }

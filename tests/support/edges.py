@@ -24,7 +24,7 @@ SCHEMA = json.dumps(
 )
 
 
-class Job(NamedTuple):
+class EdgeAndQuota(NamedTuple):
     """An edge and the driver's side of it."""
 
     edge: Edge
@@ -32,14 +32,14 @@ class Job(NamedTuple):
 
 
 @contextmanager
-def job(url: str, root: Path, *, limits: Limits | None = None, **settings: Any) -> Iterator[Job]:
+def edge_and_quota(url: str, root: Path, *, limits: Limits | None = None, **settings: Any) -> Iterator[EdgeAndQuota]:
     """One worker's edge with a quota server of its own."""
     tests = {name: settings.pop(name) for name in ("sleep", "random") if name in settings}
     with quota_server(limits or Limits(in_flight=16)) as quota:
         fields = {"run_id": "run-1", "provider": "test", "retry": QUICK, **settings}
         edge = Edge(EdgeSettings(lake=str(root), base_url=url, quota=quota.address, **fields), **tests)
         try:
-            yield Job(edge, quota)
+            yield EdgeAndQuota(edge, quota)
         finally:
             edge.close()
 

@@ -19,7 +19,9 @@ ATTEMPTS = 6
 RETRY = RetryPolicy(attempts=ATTEMPTS, first_delay_s=0.005, most_delay_s=0.3, budget_s=60.0)
 
 
-def asking(lake: Path, corpus: str, names: Sequence[str], server: OpenAIServer, **more) -> RepresentSettings:
+def represent_settings(
+    lake: Path, corpus: str, names: Sequence[str], server: OpenAIServer, **more
+) -> RepresentSettings:
     """A run that asks the server."""
     of_models = {name: more.pop(name) for name in ("model", "max_in_flight", "offline", "max_cost") if name in more}
     settings = {"model": "test-model", "max_in_flight": 64, **of_models}

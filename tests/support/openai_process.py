@@ -34,7 +34,7 @@ class Connection(asyncio.Protocol):
             self.waiting.cancel()
         if self.pending:
             self.pending = None
-            self.service.record.go(None)
+            self.service.record.count_answer(None)
 
     def data_received(self, data: bytes) -> None:
         self.buffer += data
@@ -74,7 +74,7 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, path: str, headers: dict[bytes, bytes], body: bytes) -> None:
         service = self.service
-        self.pending = service.record.come(path, body)
+        self.pending = service.record.count_request(path, body)
         answer, delay_s = service.answer(path, headers, self.pending)
         if service.settings.hold_after is not None and service.record.calls > service.settings.hold_after:
             service.held.append(lambda: self.write(answer))
@@ -89,7 +89,7 @@ class Connection(asyncio.Protocol):
         if seen is None:
             return
         seen.status = answer.status
-        self.service.record.go(answer)
+        self.service.record.count_answer(answer)
         self._out(answer)
 
     def _out(self, answer: answers.Answer) -> None:
@@ -126,7 +126,7 @@ def read_head(head: bytes) -> tuple[str, str, dict[bytes, bytes], int]:
     return method, path.partition("?")[0], headers, length
 
 
-async def _outlive_nobody(parent: int) -> None:
+async def _end_with(parent: int) -> None:
     """End with the parent, even where a fork of it still holds the pipe."""
     while os.getppid() == parent:
         await asyncio.sleep(0.5)
@@ -140,7 +140,7 @@ async def main() -> None:
     server = await loop.create_server(lambda: Connection(service), "127.0.0.1", 0, backlog=1024)
     await loop.connect_read_pipe(Parent, sys.stdin)
     print(server.sockets[0].getsockname()[1], flush=True)
-    await _outlive_nobody(os.getppid())
+    await _end_with(os.getppid())
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ class ServerRecord:
     script_errors: list[str] = field(default_factory=list)
     requests: deque[Seen] = field(default_factory=lambda: deque(maxlen=KEPT))
 
-    def come(self, path: str, body: bytes) -> Seen:
+    def count_request(self, path: str, body: bytes) -> Seen:
         """Count a request that has come whole."""
         now = time.monotonic()
         key = hashlib.blake2b(path.encode() + b"\0" + body, digest_size=16).hexdigest()
@@ -66,7 +66,7 @@ class ServerRecord:
         self.requests.append(seen)
         return seen
 
-    def go(self, answer: Answer | None) -> None:
+    def count_answer(self, answer: Answer | None) -> None:
         """Count an answer, or a client that went without one."""
         self.in_flight -= 1
         self.last_at = time.monotonic()

@@ -40,9 +40,9 @@ class Settings:
             raise ValueError(f"unknown settings {sorted(set(document) - known)}; there are {sorted(known)}")
         made = dict(document)
         if "faults" in made:
-            wish = made["faults"]
-            marked = tuple((text, kind) for text, kind in wish.get("marked", ()))
-            made["faults"] = Faults(wish["rate"], tuple(wish["kinds"]), wish["seed"], marked)
+            faults = made["faults"]
+            marked = tuple((text, kind) for text, kind in faults.get("marked", ()))
+            made["faults"] = Faults(faults["rate"], tuple(faults["kinds"]), faults["seed"], marked)
         for name in ("models", "paths"):
             if name in made:
                 made[name] = tuple(made[name])
@@ -86,7 +86,7 @@ class Service:
         self.record.faults[drawn.kind or "none"] += 1
         if drawn.kind == "slow":
             latency_s += self.settings.slow_s
-        return self._refused(path, headers, body, texts, drawn) or self._said(path, body, texts, drawn), latency_s
+        return self._refused(path, headers, body, texts, drawn) or self._reply(path, body, texts, drawn), latency_s
 
     def _refused(
         self, path: str, headers: dict[bytes, bytes], body: dict[str, Any], texts: list[str], drawn: Drawn
@@ -98,10 +98,10 @@ class Service:
             return answers.refusal_of(Drawn("no_model"))
         if refused := answers.refusal_of(drawn):
             return refused
-        wish = body.get("response_format", {}).get("type")
+        wanted_format = body.get("response_format", {}).get("type")
         unable = {"json_schema": settings.no_schema, "json_object": settings.no_json_object}
-        if unable.get(wish):
-            text = f"Invalid parameter: 'response_format' of type '{wish}' is not supported with this model."
+        if unable.get(wanted_format):
+            text = f"Invalid parameter: 'response_format' of type '{wanted_format}' is not supported with this model."
             return answers.error(400, text, "invalid_request_error", param="response_format")
         if settings.reasoning:
             for name, code in (("max_tokens", "unsupported_parameter"), ("temperature", "unsupported_value")):
@@ -114,7 +114,7 @@ class Service:
             return answers.too_long(settings.too_long, needed, settings.context_tokens)
         return None
 
-    def _said(self, path: str, body: dict[str, Any], texts: list[str], drawn: Drawn) -> answers.Answer:
+    def _reply(self, path: str, body: dict[str, Any], texts: list[str], drawn: Drawn) -> answers.Answer:
         if path.endswith("/embeddings"):
             return answers.vectors(body, texts, self.settings.dimension, drawn)
         system = texts[0]
@@ -135,14 +135,14 @@ class Service:
 
     def control(self, path: str, body: bytes) -> answers.Answer:
         """What tests ask the server: what it counted, what it saw, and to change."""
-        wish = json.loads(body or b"{}")
+        document = json.loads(body or b"{}")
         if path == "/control/set":
-            self.change(wish)
+            self.change(document)
         elif path == "/control/reset":
             self.record = ServerRecord(in_flight=self.record.in_flight)
         elif path == "/control/requests":
-            requests = list(self.record.requests)[-wish["limit"] :]
-            return answers.response(200, [_told(seen) for seen in requests])
+            requests = list(self.record.requests)[-document["limit"] :]
+            return answers.response(200, [_seen_as_json(seen) for seen in requests])
         return answers.response(200, self.record.document())
 
 
@@ -160,7 +160,7 @@ def texts_of(path: str, body: dict[str, Any]) -> list[str]:
     return [str(message["content"]) for message in body["messages"]] or [""]
 
 
-def _told(seen: Seen) -> dict[str, Any]:
+def _seen_as_json(seen: Seen) -> dict[str, Any]:
     text = seen.body.decode("utf-8", "replace")
     return {
         "path": seen.path,

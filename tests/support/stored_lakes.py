@@ -23,9 +23,9 @@ SOURCES = FOLDER / "sources"
 ARCHIVE = FOLDER / "0.1.0.tar.gz"
 GOLDEN = FOLDER / "golden.json"
 # Nobody listens there, and it is the host that the replies in the cache are of.
-NOBODY = "http://127.0.0.1:9/v1"
+NO_SERVER = "http://127.0.0.1:9/v1"
 # A local model of random weights made vectors of this table; it is not kept, so they cannot be made again.
-UNMADE = "sessions__bge-m3-multi"
+VECTORS_NOT_KEPT = "sessions__bge-m3-multi"
 FORGOTTEN = "diary"
 _MODEL = "--model gpt-4o-mini --allow-dead-records 1"
 _MENDED = "folds=within_sessions,speakers=names,captions=keep,pads=drop,batch=0,header=every"
@@ -62,7 +62,7 @@ _STEPS = {
 # The commands that made everything but the runs of studies; the same commands again find nothing to do.
 STEPS = {name: line.split() for name, line in _STEPS.items()}
 STUDY = f"study run sources/study.toml {_MODEL}".split()
-LATE = ["ingest", "sources/late", "--corpus", "team"]
+LATER_INGEST = ["ingest", "sources/late", "--corpus", "team"]
 # Steps whose manifests' names are kept; a manifest's name says whether what a killed run staged is still good.
 NAMED = (
     "transcripts",
@@ -86,7 +86,7 @@ LISTED = {
     "requests of calls": "select distinct stage, request_hash from calls order by all",
     "runs": "select flow, event, settings_hash from runs order by logged_at",
 }
-OF_A_RUN = ("cells", "retrievals", "contexts", "answers", "judgements", "scores", "losses", "statistics")
+RUN_TABLES = ("cells", "retrievals", "contexts", "answers", "judgements", "scores", "losses", "statistics")
 _KINDS = ("code", "out", "err")
 # Files take what each command prints, and its exit code; the folder for them is the argument.
 _DRIVER = """
@@ -110,7 +110,7 @@ if __name__ == "__main__":
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandResult:
     """How a command ended: exit code, the document on stdout, and stderr."""
 
     code: int
@@ -118,7 +118,7 @@ class Ran:
     err: str
 
 
-def commands(*several: Sequence[str], at: Path, server: str = NOBODY) -> list[Ran]:
+def commands(*several: Sequence[str], at: Path, server: str = NO_SERVER) -> list[CommandResult]:
     """Run commands one after the other in one process, in a folder, with no setting but the server's address.
 
     Nothing but `_DRIVER` knows how they are called.
@@ -132,10 +132,10 @@ def commands(*several: Sequence[str], at: Path, server: str = NOBODY) -> list[Ra
         warm_python.run("-c", _DRIVER, folder, cwd=at, env=env).check_returncode()
         made = [Path(folder, f"{place}.{kind}").read_text() for place in range(len(several)) for kind in _KINDS]
     ended = zip(made[::3], made[1::3], made[2::3], strict=True)
-    return [Ran(int(code), json.loads(out) if out else None, err) for code, out, err in ended]
+    return [CommandResult(int(code), json.loads(out) if out else None, err) for code, out, err in ended]
 
 
-def command(*tokens: str, at: Path, server: str = NOBODY) -> Ran:
+def command(*tokens: str, at: Path, server: str = NO_SERVER) -> CommandResult:
     """Run one command."""
     return commands(tokens, at=at, server=server)[0]
 

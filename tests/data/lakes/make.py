@@ -54,7 +54,7 @@ def make(here: Path) -> None:
         run("study", "gate", "sources/study.toml")
         # A run that could not publish: whoever runs it next takes up what it staged.
         with stored.locked(here / "lake"):
-            run(*stored.LATE, "--lock-timeout", "0", code=1)
+            run(*stored.LATER_INGEST, "--lock-timeout", "0", code=1)
 
 
 def pack(here: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from answer_tables import answers, contexts, question, questions
-from edges import job
+from edges import edge_and_quota
 from openai_server import CONTENT, REJECTED, TOO_LONG, TRANSIENT, Faults, OpenAIServer
 
 from memlake.transforms.answer.answering import answer_contexts, answer_requests
@@ -77,12 +77,12 @@ def both(edge: Edge, given: pa.Table, labels: pa.Table, judge: JudgeSpec = STRIC
 
 def test_answers_and_verdicts_are_paid_once_and_then_found(server: OpenAIServer, tmp_path: Path) -> None:
     given, labels = homes(12)
-    with job(server.url, tmp_path) as worker:
+    with edge_and_quota(server.url, tmp_path) as worker:
         first = both(worker.edge, given, labels)
     assert [row["correct"] for row in first[1]] == [True, True, True, False] * 3
     assert [row["abstained"] for row in first[0]] == [False, False, False, True] * 3
     assert server.stats().calls == 24
-    with job("http://127.0.0.1:9/v1", tmp_path, offline=True) as worker:
+    with edge_and_quota("http://127.0.0.1:9/v1", tmp_path, offline=True) as worker:
         assert both(worker.edge, given, labels) == first
         hashes = [request.hash("test") for request in answer_requests(READER, given, labels)]
     assert [row["request_hash"] for row in first[0]] == hashes
@@ -91,7 +91,7 @@ def test_answers_and_verdicts_are_paid_once_and_then_found(server: OpenAIServer,
 
 def test_offline_without_a_cache_everything_is_missing(tmp_path: Path) -> None:
     given, labels = homes(3)
-    with job("http://127.0.0.1:9/v1", tmp_path, offline=True) as worker:
+    with edge_and_quota("http://127.0.0.1:9/v1", tmp_path, offline=True) as worker:
         said, judged = both(worker.edge, given, labels)
     assert {(row["text"], row["reason"]) for row in said} == {(None, "missing")}
     assert {(row["correct"], row["reason"]) for row in judged} == {(None, "no_answer")}
@@ -100,7 +100,7 @@ def test_offline_without_a_cache_everything_is_missing(tmp_path: Path) -> None:
 def test_whatever_a_server_does_an_answer_is_there_or_says_why_not(server: OpenAIServer, tmp_path: Path) -> None:
     given, labels = homes(150)
     server.set(faults=Faults(rate=0.6, kinds=(*TRANSIENT, *CONTENT, *TOO_LONG, *REJECTED), seed=4))
-    with job(server.url, tmp_path, retry=FEW) as worker:
+    with edge_and_quota(server.url, tmp_path, retry=FEW) as worker:
         said, judged = both(worker.edge, given, labels)
     reasons = {row["reason"] for row in said if row["text"] is None}
     assert reasons == REASONS
@@ -110,7 +110,7 @@ def test_whatever_a_server_does_an_answer_is_there_or_says_why_not(server: OpenA
     # Asked again with nothing going wrong: what may pass is asked again, and nothing else.
     server.set(faults=Faults())
     before = server.stats().calls
-    with job(server.url, tmp_path) as worker:
+    with edge_and_quota(server.url, tmp_path) as worker:
         again, judged_again = both(worker.edge, given, labels)
     waiting = sum(row["reason"] == "transient" for row in said)
     retried = sum(row["reason"] == "transient" for row in judged)
@@ -124,7 +124,7 @@ def test_whatever_a_server_does_an_answer_is_there_or_says_why_not(server: OpenA
 def test_a_bad_key_stops_the_run(server: OpenAIServer, tmp_path: Path) -> None:
     given, labels = homes(4)
     server.set(faults=Faults(rate=1.0, kinds=("bad_key",)))
-    with job(server.url, tmp_path) as worker, pytest.raises(ModelStoppedError):
+    with edge_and_quota(server.url, tmp_path) as worker, pytest.raises(ModelStoppedError):
         both(worker.edge, given, labels)
 
 
@@ -137,7 +137,7 @@ def test_a_judge_that_repeats_what_it_is_told_gives_no_verdict(server: OpenAISer
             question(n, text, answer=text, category="multi-session", answerable=answerable)
             for n, text in enumerate(HOSTILE)
         ]
-        with job(server.url, tmp_path) as worker:
+        with edge_and_quota(server.url, tmp_path) as worker:
             table = worker.edge.submit(judge_answers(judge, answers(*HOSTILE), questions(*labels), worker.edge)).result(
                 60
             )
@@ -147,14 +147,14 @@ def test_a_judge_that_repeats_what_it_is_told_gives_no_verdict(server: OpenAISer
 
 def test_an_answer_that_passes_its_own_verdict_is_judged_by_what_it_says(server: OpenAIServer, tmp_path: Path) -> None:
     labels = questions(*(question(n, answer="Ghent") for n in range(len(HOSTILE))))
-    with job(server.url, tmp_path) as worker:
+    with edge_and_quota(server.url, tmp_path) as worker:
         table = worker.edge.submit(judge_answers(STRICT, answers(*HOSTILE), labels, worker.edge)).result(60)
     assert set(table["correct"].to_pylist()) == {False}
 
 
 def test_readers_on_an_event_loop_of_their_own_get_the_same(server: OpenAIServer, tmp_path: Path) -> None:
     given, labels = homes(5)
-    with job(server.url, tmp_path) as worker:
+    with edge_and_quota(server.url, tmp_path) as worker:
         here = asyncio.run(answer_contexts(READER, given, labels, worker.edge))
         there = worker.edge.submit(answer_contexts(READER, given, labels, worker.edge)).result(60)
     assert here == there

@@ -7,7 +7,7 @@ import sys
 from random import Random
 
 import pytest
-from edges import QUICK, SCHEMA, ask, embed, job, request, rows
+from edges import QUICK, SCHEMA, ask, edge_and_quota, embed, request, rows
 from openai_server import FATAL, TOO_LONG, TRANSIENT, Faults
 
 from memlake.transforms.llm.edge import EdgeSettings, open_edge
@@ -20,7 +20,7 @@ from memlake.transforms.llm.records.prices import load_prices
 
 
 def test_a_call_is_made_once_and_recorded_each_time(server, tmp_path):
-    with job(server.url, tmp_path, cell="c1") as (edge, quota):
+    with edge_and_quota(server.url, tmp_path, cell="c1") as (edge, quota):
         (first,) = ask(edge, request("unicode \U0001f600 {braces} {0}"))
         (again,) = ask(edge, request("unicode \U0001f600 {braces} {0}"))
     assert (first.outcome, first.text, first.from_cache) == ("ok", "unicode \U0001f600 {braces} {0}", False)
@@ -40,7 +40,7 @@ def test_a_call_is_made_once_and_recorded_each_time(server, tmp_path):
 
 def test_two_hundred_at_once_keep_to_the_limit_on_one_loop(server, tmp_path):
     server.set(latency_s=0.05)
-    with job(server.url, tmp_path, limits=Limits(in_flight=8)) as (edge, _):
+    with edge_and_quota(server.url, tmp_path, limits=Limits(in_flight=8)) as (edge, _):
         replies = ask(edge, *(request(f"number {number}") for number in range(200)))
     assert [reply.text for reply in replies] == [f"number {number}" for number in range(200)]
     stats = server.stats()
@@ -50,7 +50,7 @@ def test_two_hundred_at_once_keep_to_the_limit_on_one_loop(server, tmp_path):
 
 def test_equal_requests_at_the_same_time_are_one_call(server, tmp_path):
     server.set(latency_s=0.1)
-    with job(server.url, tmp_path) as (edge, quota):
+    with edge_and_quota(server.url, tmp_path) as (edge, quota):
         replies = ask(edge, *[request("the same")] * 20)
     assert {reply.text for reply in replies} == {"the same"}
     assert sum(reply.from_cache for reply in replies) == 19
@@ -78,7 +78,7 @@ def test_equal_requests_of_two_workers_are_one_call(server, tmp_path):
 
 
 def test_a_call_that_cannot_be_kept_is_recorded_all_the_same(server, tmp_path):
-    with job(server.url, tmp_path) as (edge, quota):
+    with edge_and_quota(server.url, tmp_path) as (edge, quota):
         folder = ReplyCache(tmp_path).path(request("n").hash("test")).parent
         folder.parent.mkdir(parents=True)
         folder.symlink_to("nowhere")  # nothing to be read there, and nothing to be written
@@ -93,7 +93,7 @@ def test_a_call_that_cannot_be_kept_is_recorded_all_the_same(server, tmp_path):
 def test_what_may_pass_is_tried_again_until_it_has_passed(server, tmp_path, kind):
     server.set(faults=Faults(0.4, (kind,), seed=5))
     retry = RetryPolicy(attempts=12, first_delay_s=0.01, most_delay_s=0.02, budget_s=60)
-    with job(server.url, tmp_path, retry=retry) as (edge, _):
+    with edge_and_quota(server.url, tmp_path, retry=retry) as (edge, _):
         replies = ask(edge, *(request(f"{kind} {number}") for number in range(12)))
     assert [(reply.outcome, reply.text) for reply in replies] == [("ok", f"{kind} {number}") for number in range(12)]
     stats = server.stats()
@@ -109,7 +109,7 @@ def test_what_may_pass_is_tried_again_until_it_has_passed(server, tmp_path, kind
 def test_a_fault_that_never_passes_ends_within_its_attempts_and_hurts_no_other(server, tmp_path):
     server.set(faults=Faults(marked=(("poison", "rate_limit"),)))
     requests = [request("poison"), *(request(f"fine {number}") for number in range(20))]
-    with job(server.url, tmp_path) as (edge, quota):
+    with edge_and_quota(server.url, tmp_path) as (edge, quota):
         poisoned, *others = ask(edge, *requests)
         assert quota.stopped is None
     assert poisoned.outcome == "transient"
@@ -119,7 +119,7 @@ def test_a_fault_that_never_passes_ends_within_its_attempts_and_hurts_no_other(s
     attempts = [row["attempt"] for row in rows(tmp_path) if row["outcome"] == "transient"]
     assert attempts == list(range(QUICK.attempts))
     server.set(faults=Faults())
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         replies = ask(edge, *requests)
     assert {reply.outcome for reply in replies} == {"ok"}
     assert server.stats().calls == QUICK.attempts + 21  # only what last failed was asked again
@@ -127,7 +127,7 @@ def test_a_fault_that_never_passes_ends_within_its_attempts_and_hurts_no_other(s
 
 def test_equal_requests_that_fail_together_are_no_hits(server, tmp_path):
     server.set(faults=Faults(marked=(("poison", "rate_limit"),)))
-    with job(server.url, tmp_path) as (edge, quota):
+    with edge_and_quota(server.url, tmp_path) as (edge, quota):
         replies = ask(edge, *[request("poison")] * 5)
         assert quota.cached_calls == 0
     assert {(reply.outcome, reply.from_cache) for reply in replies} == {("transient", False)}
@@ -137,7 +137,7 @@ def test_equal_requests_that_fail_together_are_no_hits(server, tmp_path):
 def test_what_is_begun_ends_before_all_the_others_are_tried(server, tmp_path):
     server.set(faults=Faults(marked=(("poison", "rate_limit"),)), latency_s=0.01)
     retry = RetryPolicy(attempts=4, first_delay_s=0.0, most_delay_s=0.0, budget_s=30.0)
-    with job(server.url, tmp_path, retry=retry, limits=Limits(in_flight=1)) as (edge, _):
+    with edge_and_quota(server.url, tmp_path, retry=retry, limits=Limits(in_flight=1)) as (edge, _):
         ask(edge, request("poison"), *(request(f"fine {number}") for number in range(20)))
     came = ["poison" in str(seen.body) for seen in server.requests()]
     assert (came.count(True), len(came)) == (4, 24)
@@ -152,7 +152,7 @@ def test_what_the_server_asks_to_wait_is_waited(server, tmp_path):
 
     server.set(faults=Faults(marked=(("busy", "rate_limit_after"),)))
     retry = RetryPolicy(attempts=20, first_delay_s=0.0, most_delay_s=0.0, budget_s=60)
-    with job(server.url, tmp_path, retry=retry, sleep=sleep, random=Random(1)) as (edge, _):
+    with edge_and_quota(server.url, tmp_path, retry=retry, sleep=sleep, random=Random(1)) as (edge, _):
         (reply,) = ask(edge, request("busy"))
     assert reply.outcome == "transient"
     assert len(waits) == 19
@@ -165,7 +165,7 @@ def test_what_the_server_asks_to_wait_is_waited(server, tmp_path):
 def test_a_wait_beyond_the_budget_ends_the_call_at_once(server, tmp_path):
     server.set(faults=Faults(marked=(("busy", "rate_limit_after"),)))
     retry = RetryPolicy(attempts=9, first_delay_s=0.0, budget_s=0.04)
-    with job(server.url, tmp_path, retry=retry) as (edge, _):
+    with edge_and_quota(server.url, tmp_path, retry=retry) as (edge, _):
         (reply,) = ask(edge, request("busy"))
     assert reply.outcome == "transient"
     assert server.stats().calls <= 2
@@ -179,13 +179,13 @@ def test_waits_and_calls_are_both_of_the_budget(server, tmp_path):
 
     server.set(faults=Faults(marked=(("busy", "rate_limit"),)))
     retry = RetryPolicy(attempts=60, first_delay_s=0.5, most_delay_s=0.5, budget_s=2.0)
-    with job(server.url, tmp_path, retry=retry, sleep=sleep, random=Random(3)) as (edge, _):
+    with edge_and_quota(server.url, tmp_path, retry=retry, sleep=sleep, random=Random(3)) as (edge, _):
         assert ask(edge, request("busy"))[0].outcome == "transient"
     assert 1 < sum(waits) <= 2
     server.reset()
     server.set(latency_s=0.1)
     retry = RetryPolicy(attempts=60, first_delay_s=0.0, most_delay_s=0.0, budget_s=0.35)
-    with job(server.url, tmp_path, retry=retry) as (edge, _):
+    with edge_and_quota(server.url, tmp_path, retry=retry) as (edge, _):
         assert ask(edge, request("busy too"))[0].outcome == "transient"
     assert 1 <= server.stats().calls <= 4
 
@@ -193,7 +193,7 @@ def test_waits_and_calls_are_both_of_the_budget(server, tmp_path):
 def test_a_server_that_holds_a_call_is_given_up(server, tmp_path):
     server.set(hold_after=0)
     retry = RetryPolicy(attempts=2, first_delay_s=0.0, most_delay_s=0.0)
-    with job(server.url, tmp_path, retry=retry, timeout_s=0.3) as (edge, _):
+    with edge_and_quota(server.url, tmp_path, retry=retry, timeout_s=0.3) as (edge, _):
         (reply,) = ask(edge, request("held"))
     assert (reply.outcome, server.stats().calls) == ("transient", 2)
     assert "no reply within 0.3 s" in reply.detail
@@ -212,7 +212,7 @@ def test_a_server_that_holds_a_call_is_given_up(server, tmp_path):
 )
 def test_what_is_the_items_own_fault_is_an_outcome_and_kept(server, tmp_path, kind, outcome):
     server.set(faults=Faults(marked=(("odd", kind),)))
-    with job(server.url, tmp_path) as (edge, quota):
+    with edge_and_quota(server.url, tmp_path) as (edge, quota):
         odd, fine = ask(edge, request("something odd here"), request("fine"))
         calls = server.stats().calls
         (again,) = ask(edge, request("something odd here"))
@@ -228,7 +228,7 @@ def test_what_is_the_items_own_fault_is_an_outcome_and_kept(server, tmp_path, ki
 @pytest.mark.parametrize("kind", FATAL)
 def test_a_fatal_fault_stops_the_run_at_once_with_its_reason(server, tmp_path, kind):
     server.set(faults=Faults(1.0, (kind,)), latency_s=0.05)
-    with job(server.url, tmp_path, limits=Limits(in_flight=4)) as (edge, quota):
+    with edge_and_quota(server.url, tmp_path, limits=Limits(in_flight=4)) as (edge, quota):
         with pytest.raises(ModelStoppedError) as caught:
             ask(edge, *(request(f"{number}") for number in range(50)))
         with pytest.raises(ModelStoppedError) as later:
@@ -249,7 +249,7 @@ def test_a_fatal_fault_stops_the_run_at_once_with_its_reason(server, tmp_path, k
 def test_a_key_is_used_and_written_nowhere(server, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     server.set(key="sk-very-secret", faults=Faults(marked=(("hello sk-very", "rejected"),)))
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         replies = ask(edge, request("hello"), request("hello sk-very"))
         assert b"secret" not in pickle.dumps(edge._settings)
     assert [reply.outcome for reply in replies] == ["ok", "rejected"]
@@ -259,7 +259,7 @@ def test_a_key_is_used_and_written_nowhere(server, tmp_path, monkeypatch):
 
 def test_without_a_key_openai_is_not_called_at_all(tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with job("https://api.openai.com/v1", tmp_path, provider="api.openai.com") as (edge, quota):
+    with edge_and_quota("https://api.openai.com/v1", tmp_path, provider="api.openai.com") as (edge, quota):
         for attempt in (lambda: ask(edge, request()), lambda: embed(edge, ["x"])):
             with pytest.raises(ModelStoppedError, match="OPENAI_API_KEY is not set") as caught:
                 attempt()
@@ -269,10 +269,10 @@ def test_without_a_key_openai_is_not_called_at_all(tmp_path, monkeypatch):
 
 
 def test_what_the_cache_holds_needs_no_key(server, tmp_path, monkeypatch):
-    with job(server.url, tmp_path, provider="p") as (edge, _):
+    with edge_and_quota(server.url, tmp_path, provider="p") as (edge, _):
         ask(edge, request())
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with job("https://api.openai.com/v1", tmp_path, provider="p") as (edge, _):
+    with edge_and_quota("https://api.openai.com/v1", tmp_path, provider="p") as (edge, _):
         assert ask(edge, request())[0].from_cache
 
 
@@ -282,7 +282,7 @@ def test_what_the_cache_holds_needs_no_key(server, tmp_path, monkeypatch):
 )
 def test_the_strictest_form_that_a_server_takes_is_found_once(server, tmp_path, refused, mode, first_calls):
     server.set(script="openai_replies:artifacts", **dict.fromkeys(refused, True))
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         (reply,) = ask(edge, request("first", schema=SCHEMA))
         assert (reply.outcome, reply.mode) == ("ok", mode)
         assert server.stats().calls == first_calls
@@ -303,7 +303,7 @@ def test_the_strictest_form_that_a_server_takes_is_found_once(server, tmp_path, 
 )
 def test_a_form_that_a_server_takes_no_longer_is_given_up(server, tmp_path, refused, mode):
     server.set(script="openai_replies:artifacts")
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         (first,) = ask(edge, request("n", schema=SCHEMA))
         server.set(**{"no_schema": True, **refused})
         after = [ask(edge, request(f"after {n}", schema=SCHEMA))[0] for n in range(3)]
@@ -316,7 +316,7 @@ def test_a_form_that_a_server_takes_no_longer_is_given_up(server, tmp_path, refu
 
 def test_an_item_at_fault_does_not_cost_the_others_their_form(server, tmp_path):
     server.set(script="openai_replies:artifacts", faults=Faults(marked=(("odd", "unprocessable"),)))
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         (odd,) = ask(edge, request("odd", schema=SCHEMA))
         (fine,) = ask(edge, request("fine", schema=SCHEMA))
         calls = server.stats().calls
@@ -328,7 +328,7 @@ def test_an_item_at_fault_does_not_cost_the_others_their_form(server, tmp_path):
 
 def test_what_a_reasoning_model_refuses_is_left_out_from_then_on(server, tmp_path):
     server.set(reasoning=True)
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         (first,) = ask(edge, request("first"))
         assert server.stats().calls == 3
         (second,) = ask(edge, request("second"))
@@ -340,11 +340,11 @@ def test_what_a_reasoning_model_refuses_is_left_out_from_then_on(server, tmp_pat
 
 
 def test_offline_the_cache_alone_answers_and_the_missing_are_named(server, tmp_path):
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         ask(edge, request("known"))
         embed(edge, ["known"])
     calls = server.stats().calls
-    with job("http://127.0.0.1:9/v1", tmp_path, offline=True) as (edge, quota):
+    with edge_and_quota("http://127.0.0.1:9/v1", tmp_path, offline=True) as (edge, quota):
         known, missing = ask(edge, request("known"), request("unknown"))
         vectors = embed(edge, ["known", "unknown"])
         assert quota.missing_count == 2
@@ -359,7 +359,7 @@ def test_no_call_is_made_that_could_pass_the_limit_on_cost(server, tmp_path):
     prices = load_prices(None)
     limits = Limits(in_flight=4, max_cost_usd=0.01)
     requests = [request(f"{number} " + "word " * 200, model="gpt-4o", max_tokens=200) for number in range(40)]
-    with job(server.url, tmp_path, limits=limits, prices=prices) as (edge, quota):
+    with edge_and_quota(server.url, tmp_path, limits=limits, prices=prices) as (edge, quota):
         with pytest.raises(ModelStoppedError) as caught:
             ask(edge, *requests)
         spent = quota.spent_usd
@@ -372,7 +372,7 @@ def test_no_call_is_made_that_could_pass_the_limit_on_cost(server, tmp_path):
 
 def test_a_server_that_is_not_there_stops_the_run(tmp_path):
     retry = RetryPolicy(attempts=4, first_delay_s=0.0, most_delay_s=0.0)
-    nobody = job("http://127.0.0.1:9/v1", tmp_path, limits=Limits(in_flight=2), retry=retry)
+    nobody = edge_and_quota("http://127.0.0.1:9/v1", tmp_path, limits=Limits(in_flight=2), retry=retry)
     with nobody as (edge, _), pytest.raises(ModelStoppedError) as caught:
         ask(edge, *(request(f"{number}") for number in range(30)))
     assert caught.value.code == "model_unreachable"
@@ -391,7 +391,7 @@ def test_a_key_that_no_header_may_hold_stops_the_run_at_once_and_is_repeated_now
 ):
     # A copy: a real environment cannot hold the sign that ends a text.
     monkeypatch.setattr(os, "environ", {**os.environ, "OPENAI_API_KEY": key})
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         for attempt in (lambda: ask(edge, request()), lambda: embed(edge, ["x"])):
             with pytest.raises(ModelStoppedError, match="OPENAI_API_KEY holds a sign that no key has") as caught:
                 attempt()
@@ -403,7 +403,7 @@ def test_a_key_that_no_header_may_hold_stops_the_run_at_once_and_is_repeated_now
 
 def test_a_server_that_is_not_there_is_named_without_its_password(tmp_path):
     fast = RetryPolicy(attempts=1, first_delay_s=0.001, most_delay_s=0.001, budget_s=1.0)
-    with job("http://ana:hidden@127.0.0.1:9/v1", tmp_path, retry=fast) as (edge, _):
+    with edge_and_quota("http://ana:hidden@127.0.0.1:9/v1", tmp_path, retry=fast) as (edge, _):
         (reply,) = ask(edge, request())
     assert reply.outcome == "transient"
     assert "http://127.0.0.1:9" in reply.detail

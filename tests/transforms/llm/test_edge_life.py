@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError
 from pathlib import Path
 
 import pytest
-from edges import ask, job, request, rows
+from edges import ask, edge_and_quota, request, rows
 
 from memlake.transforms.llm.edge import EdgeSettings, open_edge
 from memlake.transforms.llm.limits.quota import Limits
@@ -18,7 +18,7 @@ from memlake.transforms.llm.limits.quota_server import quota_server
 
 
 def test_callers_on_loops_of_their_own_share_the_edges_loop(server, tmp_path):
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         for number in range(5):
             text = f"loop {number}"
             assert asyncio.run(edge.ask(request(text), stage="answer", about="")).text == text
@@ -53,7 +53,7 @@ def test_an_edge_is_shared_until_its_last_user_closes_it(server, tmp_path):
 
 def test_a_cancelled_call_gives_back_what_it_held_and_its_twins_go_on(server, tmp_path):
     server.set(hold_after=0)
-    with job(server.url, tmp_path, limits=Limits(in_flight=1)) as (edge, _):
+    with edge_and_quota(server.url, tmp_path, limits=Limits(in_flight=1)) as (edge, _):
         first = edge.submit(edge.ask(request("held"), stage="extract", about=""))
         twin = edge.submit(edge.ask(request("held"), stage="extract", about=""))
         while server.stats().in_flight < 1:
@@ -70,9 +70,9 @@ def test_a_cancelled_call_gives_back_what_it_held_and_its_twins_go_on(server, tm
 CLOSE = """
 import sys
 sys.path[:0] = {paths}
-from edges import job, request
+from edges import edge_and_quota, request
 from pathlib import Path
-with job({url!r}, Path({root!r})) as (edge, quota):
+with edge_and_quota({url!r}, Path({root!r})) as (edge, quota):
     asked = [edge.submit(edge.ask(request(str(n)), stage="extract", about="")) for n in range(40)]
     asked.append(edge.submit(edge.embed("e", ["a", "b"], about="")))
     while quota.attempts < 16:

@@ -3,7 +3,7 @@
 import struct
 
 import pytest
-from edges import QUICK, job, rows
+from edges import QUICK, edge_and_quota, rows
 from openai_answers import vector_of
 from openai_server import Faults, OpenAIServer
 
@@ -28,7 +28,7 @@ def embed(edge, texts, model="e"):
 
 def test_texts_are_embedded_in_order_and_each_once(server, tmp_path):
     texts = [f"text {number % 300}" for number in range(700)]
-    with job(server.url, tmp_path) as (edge, quota):
+    with edge_and_quota(server.url, tmp_path) as (edge, quota):
         found = embed(edge, texts)
         assert server.stats().calls == 2  # 300 distinct texts, 256 a call at most
         again = embed(edge, [*reversed(texts), "one more"])
@@ -44,7 +44,7 @@ def test_a_text_that_is_too_long_fails_alone(server, tmp_path):
     server.set(context_tokens=100)
     texts = [f"text {number}" for number in range(50)]
     texts[17] = "long " * 400
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         found = embed(edge, texts)
         calls = server.stats().calls
         again = embed(edge, texts)
@@ -57,11 +57,11 @@ def test_a_text_that_is_too_long_fails_alone(server, tmp_path):
 @pytest.mark.parametrize(("kind", "calls"), [("short_list", 3), ("not_finite", 3)])
 def test_a_vector_that_is_missing_or_garbled_is_asked_for_alone_before_it_is_given_up(server, tmp_path, kind, calls):
     server.set(faults=Faults(marked=(("bad", kind),)))
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         found = embed(edge, ["one", "two", "bad", "four"])
     # The last of each list is hit: first 'four', which comes when it is asked for alone; 'bad' never does.
     assert [embedded.outcome for embedded in found] == ["ok", "ok", "ok", "ok"]
-    with job(server.url, tmp_path, provider="other") as (edge, _):
+    with edge_and_quota(server.url, tmp_path, provider="other") as (edge, _):
         (alone,) = embed(edge, ["bad"])
     assert alone.outcome == "rejected"
     assert "no vector" in alone.detail
@@ -69,7 +69,7 @@ def test_a_vector_that_is_missing_or_garbled_is_asked_for_alone_before_it_is_giv
 
 
 def test_a_vector_of_another_length_is_rejected(server, tmp_path):
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         assert [embedded.outcome for embedded in embed(edge, ["one"])] == ["ok"]
         server.set(dimension=8)
         found = embed(edge, ["one", "two"])
@@ -79,7 +79,7 @@ def test_a_vector_of_another_length_is_rejected(server, tmp_path):
 
 def test_texts_wanted_twice_at_the_same_time_are_embedded_once(server, tmp_path):
     server.set(latency_s=0.1)
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         left = edge.submit(edge.embed("e", ["a", "b", "c"], about=""))
         right = edge.submit(edge.embed("e", ["b", "c", "d"], about=""))
         left, right = left.result(10), right.result(10)
@@ -90,7 +90,7 @@ def test_texts_wanted_twice_at_the_same_time_are_embedded_once(server, tmp_path)
 
 def test_transient_faults_of_embeddings_pass_or_are_told(server, tmp_path):
     server.set(faults=Faults(marked=(("never", "server_error"),)))
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         found = embed(edge, ["never", "fine"])
         assert {embedded.outcome for embedded in found} == {"transient"}
         server.set(faults=Faults())
@@ -99,14 +99,14 @@ def test_transient_faults_of_embeddings_pass_or_are_told(server, tmp_path):
 
 
 def test_no_text_is_no_call(server, tmp_path):
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         assert embed(edge, []) == []
     assert server.stats().calls == 0
 
 
 def test_a_server_that_packs_no_vectors_is_asked_for_numbers_from_then_on(server, tmp_path):
     server.set(faults=Faults(marked=(("first", "unprocessable"),)))
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         assert embed(edge, ["first"])[0].outcome == "rejected"
         packed = [seen.body.get("encoding_format") for seen in server.requests()]
         assert packed == ["base64", None]  # a refusal may be about the packing

@@ -8,7 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from edges import job, request, rows
+from edges import edge_and_quota, request, rows
 from openai_server import OpenAIServer
 
 from memlake.transforms.llm.limits.quota import Limits
@@ -195,7 +195,7 @@ def server():
 
 ASK_THIRTY = """
 import asyncio
-from edges import job, request
+from edges import edge_and_quota, request
 async def all_of_them(edge):
     asked = (edge.ask(request(f"n {n}"), stage="extract", about="x") for n in range(30))
     return [reply.text for reply in await asyncio.gather(*asked)] == [f"n {n}" for n in range(30)]
@@ -206,7 +206,7 @@ RUN_OF_ITS_OWN = (
 import sys
 from pathlib import Path
 from memlake.transforms.llm.limits.quota import Limits
-with job(sys.argv[1], Path(sys.argv[2]), limits=Limits(in_flight=2), run_id=sys.argv[3]) as (edge, quota):
+with edge_and_quota(sys.argv[1], Path(sys.argv[2]), limits=Limits(in_flight=2), run_id=sys.argv[3]) as (edge, quota):
     print(edge.submit(all_of_them(edge)).result(60), flush=True)
 """
 )
@@ -250,7 +250,7 @@ def test_a_killed_run_s_requests_are_asked_by_the_one_that_waits_for_them(server
         deadline = time.monotonic() + 30
         while server.stats().calls < 2 and time.monotonic() < deadline:
             pass
-        with job(server.url, tmp_path) as (edge, _):
+        with edge_and_quota(server.url, tmp_path) as (edge, _):
             waiting = edge.submit(edge.ask(request("n 0"), stage="extract", about="x"))
             with pytest.raises(TimeoutError):
                 waiting.result(0.2)
@@ -267,7 +267,7 @@ def test_a_run_that_is_stopped_waits_no_longer_for_what_another_run_asks(server,
     flights = SingleFlight(tmp_path, give_up)
 
     def stopped_while_it_waits():
-        with job(server.url, tmp_path) as (edge, _):
+        with edge_and_quota(server.url, tmp_path) as (edge, _):
             waiting = edge.submit(edge.ask(request("n"), stage="extract", about="x"))
             edge.submit(edge._caller.quota.stop("model_refused", "a bad key", "")).result(30)
             with pytest.raises(ModelStoppedError, match="a bad key"):

@@ -4,7 +4,7 @@ import asyncio
 import json
 
 import pytest
-from edges import job, request
+from edges import edge_and_quota, request
 from openai_server import Faults, OpenAIServer
 from scripted_model import ScriptedModel
 
@@ -162,7 +162,7 @@ def parse(edge, text, repairs=2):
 
 
 def test_a_good_reply_is_taken_as_it_is(server, tmp_path):
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         parsed = parse(edge, GOOD)
     assert (parsed.value, parsed.outcome, parsed.problem, parsed.repairs) == (VALUE, "ok", "", 0)
     assert [reply.text for reply in parsed.replies] == [GOOD]
@@ -172,7 +172,7 @@ def test_a_bad_reply_is_shown_with_its_fault_and_asked_for_again(server, tmp_pat
     # The repair carries the complaint, by which the server knows it and answers rightly.
     server.set(replies=(("That reply cannot be used", GOOD),))
     bad = '{"items": [{"braces": "{0} {name} %s"}]}'
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         parsed = parse(edge, bad)
         again = parse(edge, bad)
     assert (parsed.value, parsed.outcome, parsed.repairs) == (VALUE, "ok", 1)
@@ -190,7 +190,7 @@ def test_a_bad_reply_is_shown_with_its_fault_and_asked_for_again(server, tmp_pat
 @pytest.mark.parametrize(("fault", "value"), [("empty", None), ("wrong_schema", {"result": VALUE, "status": "ok"})])
 def test_what_stays_wrong_is_invalid_after_the_last_repair(server, tmp_path, fault, value):
     server.set(faults=Faults(1.0, (fault,)), replies=(("every", GOOD),))
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         parsed = parse(edge, "every")
         calls = server.stats().calls
         again = parse(edge, "every")
@@ -202,7 +202,7 @@ def test_what_stays_wrong_is_invalid_after_the_last_repair(server, tmp_path, fau
 
 
 def test_no_repair_is_made_where_none_is_allowed(server, tmp_path):
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         parsed = parse(edge, "prose", repairs=0)
     assert (parsed.outcome, parsed.repairs, server.stats().calls) == ("invalid", 0, 1)
 
@@ -213,7 +213,7 @@ def test_no_repair_is_made_where_none_is_allowed(server, tmp_path):
 )
 def test_what_is_no_matter_of_form_is_passed_on_at_once(server, tmp_path, fault, outcome):
     server.set(faults=Faults(1.0, (fault,)))
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         parsed = parse(edge, GOOD)
     assert (parsed.value, parsed.outcome, parsed.repairs, len(parsed.replies)) == (None, outcome, 0, 1)
     assert parsed.problem == parsed.replies[0].detail != ""
@@ -221,7 +221,7 @@ def test_what_is_no_matter_of_form_is_passed_on_at_once(server, tmp_path, fault,
 
 def test_a_server_that_ignores_the_schema_is_read_all_the_same(server, tmp_path):
     server.set(ignore_schema=True)
-    with job(server.url, tmp_path) as (edge, _):
+    with edge_and_quota(server.url, tmp_path) as (edge, _):
         parsed = [parse(edge, json.dumps({"items": [f"{number}"]})) for number in range(6)]
     assert [reply.value for reply in parsed] == [{"items": [f"{number}"]} for number in range(6)]
     assert {reply.repairs for reply in parsed} == {0}

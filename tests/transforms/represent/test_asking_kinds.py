@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from canonical import canonical_texts
-from edges import job
+from edges import edge_and_quota
 from openai_server import CONTENT, TRANSIENT, Faults, OpenAIServer
 from scripted_model import ScriptedModel
 
@@ -39,7 +39,7 @@ def run(server: OpenAIServer, root: Path, turns: pa.Table, kind: str) -> Units:
     spec = spec_of(kind, model="m", provider="test")
     how = asking(spec)
     assert how
-    with job(server.url, root) as opened:
+    with edge_and_quota(server.url, root) as opened:
         return opened.edge.submit(how.build(spec, turns, opened.edge)).result()
 
 

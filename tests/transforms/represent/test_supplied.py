@@ -83,10 +83,10 @@ def test_no_supplied_units_give_nothing(conversations_of: Make) -> None:
 
 def test_a_part_changes_when_anything_in_its_units_does(supplied: list[Conversation]) -> None:
     turns = tabulate("c", supplied, 1)["turns"]
-    making = supplied_spec("observations")
+    spec = supplied_spec("observations")
 
     def parts() -> list[tuple[str, str, str, int]]:
-        rows = supplied_parts(making, supplied_units("c", supplied, turns)["observations"]).to_pylist()
+        rows = supplied_parts(spec, supplied_units("c", supplied, turns)["observations"]).to_pylist()
         return [(row["conversation_id"], row["part"], row["content_hash"], row["rows"]) for row in rows]
 
     before = parts()
