@@ -13,8 +13,7 @@ import numpy as np
 
 from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.represent.by_model.asked import check_choice
-from memlake.transforms.represent.common.representation import Settings
+from memlake.transforms.represent.common.representation import Settings, check_choices
 from memlake.transforms.text.canonical import Transcript, spoken
 from memlake.transforms.text.turn_pairs import FIRST, FOLDS, Pairs, fold_turns
 
@@ -69,13 +68,8 @@ class Written:
 
 
 def check_written_settings(settings: Settings) -> None:
-    """Refuse ways to write turns that there are not.
-
-    Raises:
-        UsageError: see above.
-    """
-    for name, choices in (("folds", FOLDS), ("speakers", SPEAKERS), ("captions", CAPTIONS), ("pads", PADS)):
-        check_choice(settings, name, choices)
+    """Raise UsageError for ways to write turns that there are not."""
+    check_choices(settings, folds=FOLDS, speakers=SPEAKERS, captions=CAPTIONS, pads=PADS)
     if int(settings["batch"]) < 0:
         raise UsageError(
             f"batch={settings['batch']} is not allowed: at least 1 turn, or 0 for no batches",

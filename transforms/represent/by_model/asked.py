@@ -26,6 +26,7 @@ from memlake.transforms.represent.common.representation import (
     RepresentationSpec,
     Settings,
     Units,
+    check_choices,
 )
 from memlake.transforms.text.turn_pairs import FIRST, FOLDS
 
@@ -98,11 +99,7 @@ def representation_of_answers(
 
 
 def check_asking_settings(settings: Settings) -> None:
-    """Refuse pieces, sampling and room that make no sense.
-
-    Raises:
-        UsageError: see above.
-    """
+    """Raise UsageError for pieces, sampling and room that make no sense."""
     settings = {**_ALL, **settings}
     check_piece_settings(settings)
     room, temperature = int(settings["max_output_tokens"]), float(settings["temperature"])
@@ -118,28 +115,10 @@ def check_asking_settings(settings: Settings) -> None:
 
 
 def check_published_asking(settings: Settings) -> None:
-    """Refuse values of the settings that reproduce how published studies ask.
-
-    Raises:
-        UsageError: a choice that there is not, or a negative count.
-    """
-    check_choice(settings, "folds", FOLDS)
-    check_choice(settings, "order", ORDERS)
-    check_choice(settings, "on_cut", ON_CUT)
+    """Raise UsageError for values of PUBLISHED_SETTINGS that are not allowed."""
+    check_choices(settings, folds=FOLDS, order=ORDERS, on_cut=ON_CUT)
     if int(settings["repairs"]) < 0:
         raise UsageError(f"repairs={settings['repairs']} is not allowed: at least 0", hint="the default is repairs=2")
-
-
-def check_choice(settings: Settings, name: str, choices: tuple[str, ...]) -> None:
-    """Refuse a setting that is none of the values it may have.
-
-    Raises:
-        UsageError: says which there are.
-    """
-    if settings[name] not in choices:
-        raise UsageError(
-            f"{name}={settings[name]!r} is not one of {', '.join(choices)}", hint=f"the default is {name}={choices[0]}"
-        )
 
 
 def pieces_for(settings: Settings, turns: pa.Table) -> list[Piece]:

@@ -9,7 +9,7 @@ from memlake.transforms.text.canonical import transcript_of
 from memlake.transforms.text.sentences import sentence_spans
 
 
-def build_sentences(spec: RepresentationSpec, turns: pa.Table) -> Units:
+def _build(spec: RepresentationSpec, turns: pa.Table) -> Units:
     """Make each sentence of each turn a unit; its lead is the date header and `speaker: `."""
     transcript = transcript_of(turns)
     of_turns = [sentence_spans(text) for text in transcript.turns["text"].to_pylist()]
@@ -19,4 +19,4 @@ def build_sentences(spec: RepresentationSpec, turns: pa.Table) -> Units:
     )
 
 
-SENTENCES = Representation("sentences", build_sentences, {})
+SENTENCES = Representation("sentences", _build, {})

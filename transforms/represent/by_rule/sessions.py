@@ -7,10 +7,10 @@ from memlake.transforms.represent.common.units import slice_units
 from memlake.transforms.text.canonical import transcript_of
 
 
-def build_sessions(spec: RepresentationSpec, turns: pa.Table) -> Units:
+def _build(spec: RepresentationSpec, turns: pa.Table) -> Units:
     """Make each session a unit."""
     transcript = transcript_of(turns)
     return slice_units(spec, transcript, kind="session", start=transcript.session_start, end=transcript.session_end)
 
 
-SESSIONS = Representation("sessions", build_sessions, {})
+SESSIONS = Representation("sessions", _build, {})

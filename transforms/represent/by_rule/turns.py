@@ -7,10 +7,10 @@ from memlake.transforms.represent.common.units import slice_units
 from memlake.transforms.text.canonical import transcript_of
 
 
-def build_turns(spec: RepresentationSpec, turns: pa.Table) -> Units:
+def _build(spec: RepresentationSpec, turns: pa.Table) -> Units:
     """Make each turn a unit."""
     transcript = transcript_of(turns)
     return slice_units(spec, transcript, kind="turn", start=transcript.start, end=transcript.text_end)
 
 
-TURNS = Representation("turns", build_turns, {})
+TURNS = Representation("turns", _build, {})
