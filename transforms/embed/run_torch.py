@@ -9,7 +9,7 @@ import numpy as np
 
 from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.embed.checkpoint import missing_extra
+from memlake.transforms.embed.checkpoint import extra_imports
 from memlake.transforms.embed.embedder import Spec
 
 # Tokens of a batch, padding among them: small enough for a CPU's caches, large enough for a GPU.
@@ -35,10 +35,8 @@ def place_of(spec: Spec) -> Place:
         NotFoundError: torch is not installed.
         UsageError: CUDA is asked for and is not there, or fp16 on a CPU.
     """
-    try:
+    with extra_imports(spec.kind):
         import torch
-    except ImportError as error:
-        raise missing_extra(spec.kind, error) from error
     wish = spec.options.device
     there = torch.cuda.is_available()
     if wish is not None and wish != "cpu" and not there:
