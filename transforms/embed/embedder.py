@@ -49,7 +49,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One wish: which kind, whose weights, how it is run.
+    """What a user asks for: which kind, whose weights, how it is run.
 
     Attributes:
         text: as the user wrote it.
@@ -76,7 +76,7 @@ class Spec:
 
 
 def parse_spec(text: str, kinds: Sequence[str]) -> Spec:
-    """Read a wish; a comma ends the checkpoint only where KEY=VALUE follows.
+    """Read NAME[@CHECKPOINT[#REVISION]][,KEY=VALUE,...]; a comma ends the checkpoint only where KEY=VALUE follows.
 
     Raises:
         UsageError: a checkpoint that is neither a path nor a hub id, or an option that is not allowed.

@@ -56,12 +56,13 @@ class Memo:
             for number in {page.number for page, _ in found.values()}:
                 self._pages.move_to_end(number)
         missing = [place for place in range(len(texts)) if place not in found] if found else range(len(texts))
-        made = encode(embedder, [texts[place] for place in missing] if found else texts)
+        asked = [texts[place] for place in missing] if found else texts
+        made = encode(embedder, asked)
         if len(made.dense) != len(missing):
             return made, len(missing)  # the caller refuses it
         with self._lock:
             if embedder is self._embedder:
-                self._keep(made, [texts[place] for place in missing] if found else texts)
+                self._keep(made, asked)
         return (_merged(embedder, made, missing, found) if found else made), len(missing)
 
     def _begin(self, embedder: Embedder) -> None:

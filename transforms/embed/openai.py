@@ -1,4 +1,4 @@
-"""openai:MODEL: an embedding model behind the edge, under its limits, its cache and its books."""
+"""openai:MODEL: an embedding model behind the edge, under its limits, its cache and its journal of calls."""
 
 from collections.abc import Sequence
 from threading import Lock

@@ -19,7 +19,7 @@ _memo = Memo()
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What is to be said of the vectors of some units.
+    """Which of some units have no vector, or one of a part of their text; and how many texts were embedded.
 
     Attributes:
         rejected: units that have none, each with its reason; `details` has more on each of them, or ''.
@@ -38,7 +38,7 @@ class Notes:
 
 
 def embed_units(units: pa.Table, embedder: Embedder, *, memo: Memo | None = None) -> tuple[pa.Table, Notes]:
-    """Vectors of units in the Lance schema, one row a unit in the same order, and what is to be said of them.
+    """Vectors of units in the Lance schema, one row a unit in the same order, and notes on them.
 
     A unit whose text is blank, whose vector holds NaN or infinity or is zero, or which the model refused, keeps its row
     with nulls; the reasons are blank_text, bad_vector_nan, bad_vector_inf, bad_vector_zero, bad_weights, and the
@@ -86,11 +86,9 @@ def embed_units(units: pa.Table, embedder: Embedder, *, memo: Memo | None = None
 
 
 def check_card(metadata: Mapping[bytes, bytes] | None, card: EmbedderCard, hint: str) -> None:
-    """Refuse to mix vectors of two makers.
+    """Refuse to use an embedder beside stored vectors that another made, by the metadata of their Lance schema.
 
     Args:
-        metadata: of the stored Lance schema.
-        card: of the embedder that is about to be used.
         hint: the command that re-embeds, `memlake embed --embedder NAME --corpus CORPUS`.
 
     Raises:

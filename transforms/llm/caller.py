@@ -6,7 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from memlake.transforms.llm.limits.quota_client import QuotaClient
-from memlake.transforms.llm.protocol.model import Mode, ModelStoppedError
+from memlake.transforms.llm.protocol.model import Mode, ModelStoppedError, Reply
 from memlake.transforms.llm.protocol.retry import delay
 from memlake.transforms.llm.protocol.retry_policy import RetryPolicy
 from memlake.transforms.llm.protocol.server_capabilities import ServerCapabilities
@@ -90,11 +90,15 @@ class CallRecorder:
         *,
         attempt: _Attempt | None = None,
         detail: str = "",
-        exchange: Exchange | None = None,
+        counts: Exchange | Reply | None = None,
         from_cache: bool = False,
         price_usd: float | None = None,
     ) -> None:
-        """Write one row; a call that is not sent has no attempt, and an id of its own."""
+        """Write one row; a call that is not sent has no attempt, and an id of its own.
+
+        Args:
+            counts: what has the call's token counts.
+        """
         self.log.add(
             call_id=attempt.call_id if attempt else new_call_id(),
             attempt=attempt.number if attempt else 0,
@@ -109,7 +113,7 @@ class CallRecorder:
             price_usd=price_usd,
             latency_s=attempt.latency_s if attempt else None,
             detail=detail,
-            **({name: getattr(exchange, name) for name in _COUNTS} if exchange else {}),
+            **({name: getattr(counts, name) for name in _COUNTS} if counts else {}),
         )
 
 
@@ -219,7 +223,7 @@ class Caller:
             if exchange.outcome in _UNSEEN:
                 price, spent, tokens = 0.0, 0.0, 0
             self.recorder.add(
-                call, exchange.outcome, attempt=attempt, detail=exchange.detail, exchange=exchange, price_usd=price
+                call, exchange.outcome, attempt=attempt, detail=exchange.detail, counts=exchange, price_usd=price
             )
             outcome = "retry" if again else exchange.outcome
             await self.quota.release(

@@ -25,13 +25,8 @@ from memlake.transforms.represent.as_published.written_pairs import (
 )
 from memlake.transforms.represent.as_published.written_units import written_units
 from memlake.transforms.represent.by_rule.chunks import check_overlap
-from memlake.transforms.represent.common.representation import (
-    Representation,
-    RepresentationSpec,
-    Settings,
-    Units,
-    check_choices,
-)
+from memlake.transforms.represent.common.checks import check_choices
+from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
 from memlake.transforms.text.canonical import header, transcript_of
 
 HEADERS = ("first", "every")

@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 
 from memlake.schemas.table import TIME
 from memlake.transforms.base.arrays import Ints
-from memlake.transforms.base.errors import UsageError
 from memlake.transforms.represent.as_published.date_words import date_spans, resolved
 from memlake.transforms.represent.as_published.written_pairs import (
     WRITTEN_SETTINGS,
@@ -32,13 +31,8 @@ from memlake.transforms.represent.as_published.written_pairs import (
 )
 from memlake.transforms.represent.as_published.written_units import written_units
 from memlake.transforms.represent.by_model.quoted import partial_date
-from memlake.transforms.represent.common.representation import (
-    Representation,
-    RepresentationSpec,
-    Settings,
-    Units,
-    check_choices,
-)
+from memlake.transforms.represent.common.checks import check_choices, check_least
+from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
 from memlake.transforms.text.canonical import header, transcript_of
 
 RESOLVES = ("batch_last", "call_number", "own")
@@ -49,11 +43,7 @@ HEADERS = ("none", "every")
 def _check(settings: Settings) -> None:
     check_written_settings(settings)
     check_choices(settings, resolve=RESOLVES, order=ORDERS, header=HEADERS)
-    if int(settings["around"]) < 0:
-        raise UsageError(
-            f"around={settings['around']} is not allowed: at least 0 characters on either side",
-            hint="the default is around=100",
-        )
+    check_least(settings, "around", 0, default=100, allowed="at least 0 characters on either side")
 
 
 def _build(spec: RepresentationSpec, turns: pa.Table) -> Units:

@@ -20,13 +20,13 @@ from memlake.transforms.represent.by_model.extraction import (
     text_tokens,
 )
 from memlake.transforms.represent.by_model.pieces import ORDERS, Piece, check_piece_settings, pieces_of
+from memlake.transforms.represent.common.checks import check_choices, check_least
 from memlake.transforms.represent.common.representation import (
     Asking,
     Representation,
     RepresentationSpec,
     Settings,
     Units,
-    check_choices,
 )
 from memlake.transforms.text.turn_pairs import FIRST, FOLDS
 
@@ -45,8 +45,8 @@ ASKING_SETTINGS: Settings = {
     "provider": "",
 }
 REMINDER = "reminder"
-# The settings that reproduce how published studies ask. At their defaults they are no part of the settings hash, so that what
-# was made before they were there is still known.
+# The settings that reproduce how published studies ask. At their defaults they are no part of the settings hash, so that
+# units from before these settings existed keep theirs.
 PUBLISHED_SETTINGS: Settings = {
     "folds": FOLDS[0],
     "user": FIRST,
@@ -102,12 +102,8 @@ def check_asking_settings(settings: Settings) -> None:
     """Raise UsageError for pieces, sampling and room that make no sense."""
     settings = {**_ALL, **settings}
     check_piece_settings(settings)
-    room, temperature = int(settings["max_output_tokens"]), float(settings["temperature"])
-    if room < LEAST_REPLY_TOKENS:
-        raise UsageError(
-            f"max_output_tokens={room} is not allowed: at least {LEAST_REPLY_TOKENS}",
-            hint="the default is max_output_tokens=8192",
-        )
+    check_least(settings, "max_output_tokens", LEAST_REPLY_TOKENS, default=8192)
+    temperature = float(settings["temperature"])
     if not 0 <= temperature <= 2:
         raise UsageError(
             f"temperature={temperature} is not allowed: from 0 to 2", hint="the default is temperature=0.0"
@@ -117,8 +113,7 @@ def check_asking_settings(settings: Settings) -> None:
 def check_published_asking(settings: Settings) -> None:
     """Raise UsageError for values of PUBLISHED_SETTINGS that are not allowed."""
     check_choices(settings, folds=FOLDS, order=ORDERS, on_cut=ON_CUT)
-    if int(settings["repairs"]) < 0:
-        raise UsageError(f"repairs={settings['repairs']} is not allowed: at least 0", hint="the default is repairs=2")
+    check_least(settings, "repairs", 0, default=2)
 
 
 def pieces_for(settings: Settings, turns: pa.Table) -> list[Piece]:

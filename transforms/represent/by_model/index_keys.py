@@ -29,13 +29,8 @@ from memlake.transforms.represent.by_model.extraction import Answer, PieceReques
 from memlake.transforms.represent.by_model.folding import fold, shows_nothing
 from memlake.transforms.represent.by_model.pieces import Piece, pieces_of
 from memlake.transforms.represent.by_model.quoted import object_of
-from memlake.transforms.represent.common.representation import (
-    Representation,
-    RepresentationSpec,
-    Settings,
-    Units,
-    check_choices,
-)
+from memlake.transforms.represent.common.checks import check_choices
+from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
 from memlake.transforms.represent.common.units import slice_units, with_columns
 from memlake.transforms.text.canonical import Transcript, spoken, transcript_of
 

@@ -31,13 +31,8 @@ from memlake.transforms.represent.by_model.extraction import Answer, PieceReques
 from memlake.transforms.represent.by_model.folding import fold, shows_nothing
 from memlake.transforms.represent.by_model.grounding import Grounded, Source, cited_turns, ground
 from memlake.transforms.represent.by_model.pieces import Piece
-from memlake.transforms.represent.common.representation import (
-    Representation,
-    RepresentationSpec,
-    Settings,
-    Units,
-    check_choices,
-)
+from memlake.transforms.represent.common.checks import check_choices
+from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
 from memlake.transforms.text.dates import parse_time
 
 Fields = Mapping[str, Mapping[str, Any]]

@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from memlake.schemas.extractions import EXTRACTIONS
 from memlake.transforms.base.conversation import DeadLetter
-from memlake.transforms.base.errors import UsageError
 from memlake.transforms.llm.protocol.model import Model, Request
 
 Settings = Mapping[str, int | float | str | bool]
@@ -68,20 +67,10 @@ class Representation:
 
 @dataclass(frozen=True, slots=True)
 class RepresentationSpec:
-    """One representation under one name with its settings filled in: what a pipeline is told to make."""
+    """One representation under one name with its settings filled in: what a pipeline makes."""
 
     name: str
     kind: str
     settings: Settings
     settings_hash: str
     revision: int
-
-
-def check_choices(settings: Settings, **choices: tuple[str, ...]) -> None:
-    """Raise UsageError for a setting that is none of the values it may have, of which the first is the default."""
-    for name, allowed in choices.items():
-        if settings[name] not in allowed:
-            raise UsageError(
-                f"{name}={settings[name]!r} is not one of {', '.join(allowed)}",
-                hint=f"the default is {name}={allowed[0]}",
-            )
