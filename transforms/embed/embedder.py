@@ -218,7 +218,6 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> Float32s:
         """Vectors of shape (len(texts), dimension), float32; equal texts give equal rows whatever the batch."""
-        ...
 
 
 @runtime_checkable
@@ -231,7 +230,6 @@ class Encoder(Embedder, Protocol):
 
     def encode(self, texts: Sequence[str], *, questions: bool = False) -> Encoded:
         """All outputs of some texts; `questions` for models that embed questions otherwise than passages."""
-        ...
 
 
 def encode(embedder: Embedder, texts: Sequence[str], *, questions: bool = False) -> Encoded:

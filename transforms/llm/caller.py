@@ -44,19 +44,15 @@ class ModelCall(Protocol):
 
     def is_kept(self) -> bool:
         """Whether the cache has it by now: another process or run asked the same."""
-        ...
 
     async def send(self) -> Exchange:
         """Make one exchange; raises what wire.py raises."""
-        ...
 
     def again(self, exchange: Exchange) -> bool:
         """Whether what was refused can be asked in another form, which `send` does next."""
-        ...
 
     def keep(self, exchange: Exchange) -> None:
         """Put what came of it into the cache."""
-        ...
 
 
 @dataclass(slots=True)
