@@ -15,7 +15,7 @@ class ReaderSpec:
         kind: 'extractive' asks no model: the best sentence of the context by score. 'model' asks a chat model.
         model: '' for the run's own.
         prompt: a file of transforms/llm/prompts, which is part of the settings hash; '' for an extractive reader.
-        question_date: whether the date on which the question is asked is told.
+        question_date: whether the model is shown the date on which the question is asked.
         repeats: how often every question is answered; each repeat has a seed of its own.
     """
 

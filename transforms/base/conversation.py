@@ -9,7 +9,7 @@ Layout = Literal["file", "conversation_lines", "turn_lines"]
 
 @dataclass(slots=True)
 class Session:
-    """A sitting. `label` is the date exactly as the source prints it; `at` is UTC microseconds."""
+    """A session of a conversation. `label` is the date exactly as the source prints it; `at` is UTC microseconds."""
 
     session_id: str
     label: str | None = None

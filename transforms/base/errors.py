@@ -73,15 +73,19 @@ class EmbedderMismatchError(UsageError):
     code = "embedder_mismatch"
 
 
-class TooManyDeadLettersError(MemlakeError):
-    """A run finished and published, and more of its input died than was allowed; `document` is what it did."""
-
-    code = "dead_letters"
-    exit_code = 3
+class _FinishedError(MemlakeError):
+    """A command that did its work and ends with an error; `document` is what it would have printed."""
 
     def __init__(self, message: str, *, hint: str = "", document: dict[str, object] | None = None) -> None:
         super().__init__(message, hint=hint)
         self.document = document
+
+
+class TooManyDeadLettersError(_FinishedError):
+    """A run finished and published, and more of its input died than was allowed; `document` is what it did."""
+
+    code = "dead_letters"
+    exit_code = 3
 
 
 class AuditError(MemlakeError):
@@ -91,15 +95,11 @@ class AuditError(MemlakeError):
     exit_code = 4
 
 
-class GateError(MemlakeError):
+class GateError(_FinishedError):
     """A number of a study's run left its stated tolerance; `document` holds every gate with what was measured."""
 
     code = "gate_failed"
     exit_code = 4
-
-    def __init__(self, message: str, *, hint: str = "", document: dict[str, object] | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.document = document
 
 
 class PrefectUnavailableError(MemlakeError):

@@ -59,7 +59,7 @@ def load(name: str, edge: "EdgeSettings | None" = None) -> Embedder:
     One that asks a server is opened anew each time and is to be closed: see `opened`.
 
     Args:
-        edge: the run's server, limits, cache and books, for openai:MODEL.
+        edge: the run's server, limits, cache and journal of calls, for openai:MODEL.
 
     Raises:
         NotFoundError: there is none of that name, or what it needs is not here; the hint is what brings it.

@@ -1,7 +1,8 @@
 """Where a checkpoint's files lie, and which they are exactly; nothing is ever fetched from here."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -61,11 +62,9 @@ def find_checkpoint(spec: Spec, *, hub_id: str = "", needs: Sequence[str] = PLAI
 
 
 def _cached(spec: Spec, name: str, fetch: str) -> Path:
-    try:
+    with extra_imports(spec.kind):
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-    except ImportError as error:
-        raise missing_extra(spec.kind, error) from error
     try:
         folder = Path(str(snapshot_download(name, revision=spec.revision or None, local_files_only=True)))
     except (LocalEntryNotFoundError, HFValidationError) as error:
@@ -79,12 +78,16 @@ def _cached(spec: Spec, name: str, fetch: str) -> Path:
     return folder
 
 
-def missing_extra(kind: str, error: ImportError) -> NotFoundError:
-    """The error for a library of the extra `bge` that is not installed, or does not import."""
-    return NotFoundError(
-        f"{kind} needs FlagEmbedding, torch and transformers below 5.24, which do not import: {error}",
-        hint="pip install 'memlake[bge]'",
-    )
+@contextmanager
+def extra_imports(kind: str) -> Iterator[None]:
+    """A block that imports libraries of the extra `bge`; NotFoundError where one is not installed, or does not import."""
+    try:
+        yield
+    except ImportError as error:
+        raise NotFoundError(
+            f"{kind} needs FlagEmbedding, torch and transformers below 5.24, which do not import: {error}",
+            hint="pip install 'memlake[bge]'",
+        ) from error
 
 
 def _check_files(spec: Spec, folder: Path, needs: Sequence[str], fetch: str) -> None:

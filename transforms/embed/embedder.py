@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from memlake.transforms.base.arrays import Float32s, Ints
+from memlake.transforms.base.arrays import Float32s, Ints, runs
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.base.ids import content_id
 
@@ -49,7 +49,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One wish: which kind, whose weights, how it is run.
+    """What a user asks for: which kind, whose weights, how it is run.
 
     Attributes:
         text: as the user wrote it.
@@ -76,7 +76,7 @@ class Spec:
 
 
 def parse_spec(text: str, kinds: Sequence[str]) -> Spec:
-    """Read a wish; a comma ends the checkpoint only where KEY=VALUE follows.
+    """Read NAME[@CHECKPOINT[#REVISION]][,KEY=VALUE,...]; a comma ends the checkpoint only where KEY=VALUE follows.
 
     Raises:
         UsageError: a checkpoint that is neither a path nor a hub id, or an option that is not allowed.
@@ -170,6 +170,13 @@ class Ragged:
         """The values of one text."""
         return tuple(value[self.offsets[text] : self.offsets[text + 1]] for value in self.values)
 
+    def take(self, texts: Ints) -> "Ragged":
+        """The values of some texts, in another order; copied."""
+        sizes = np.diff(self.offsets)[texts]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        place = runs(self.offsets[:-1][texts], sizes)
+        return Ragged(offsets, tuple(value[place] for value in self.values))
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -198,6 +205,11 @@ class Encoded:
     cut: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     failed: Mapping[int, Failure] = field(default_factory=dict)
 
+    @property
+    def of_tokens(self) -> list[Ragged]:
+        """What it gives of single tokens: sparse and multi, those that are there."""
+        return [part for part in (self.sparse, self.multi) if part is not None]
+
 
 class Embedder(Protocol):
     """A loaded model; `embed` gives one row a text and never cuts a text silently."""
@@ -206,22 +218,18 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> Float32s:
         """Vectors of shape (len(texts), dimension), float32; equal texts give equal rows whatever the batch."""
-        ...
 
 
 @runtime_checkable
-class Encoder(Protocol):
-    """An embedder that has more to tell than vectors; its `embed` is the dense part of `encode`."""
-
-    card: EmbedderCard
+class Encoder(Embedder, Protocol):
+    """An embedder that has more to tell than vectors."""
 
     def embed(self, texts: Sequence[str]) -> Float32s:
-        """See Embedder."""
-        ...
+        """The dense part of `encode`, of shape (len(texts), dimension)."""
+        return self.encode(texts).dense
 
     def encode(self, texts: Sequence[str], *, questions: bool = False) -> Encoded:
         """All outputs of some texts; `questions` for models that embed questions otherwise than passages."""
-        ...
 
 
 def encode(embedder: Embedder, texts: Sequence[str], *, questions: bool = False) -> Encoded:

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from memlake.schemas.vectors import embedder_name
 from memlake.transforms.base.arrays import Float32s, Ints
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.embed.checkpoint import PLAIN, Checkpoint, find_checkpoint, missing_extra
-from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Spec, ragged
+from memlake.transforms.embed.checkpoint import PLAIN, Checkpoint, extra_imports, find_checkpoint
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Encoder, Spec, ragged
 from memlake.transforms.embed.run_torch import (
     Place,
     Tokens,
@@ -36,7 +36,7 @@ _REVISION = 1
 _SPECIAL = ("cls_token", "eos_token", "pad_token", "unk_token")
 
 
-class _Encoder:
+class _Encoder(Encoder):
     """A model of FlagEmbedding as it is run here: texts are tokenised once, and cut into batches by length."""
 
     def __init__(self, library: Any, card: EmbedderCard, place: Place, max_length: int) -> None:
@@ -45,10 +45,6 @@ class _Encoder:
         self._place, self._max_length = place, max_length
         # A tokeniser holds its settings in itself: two threads at once would spoil each other's.
         self._lock = Lock()
-
-    def embed(self, texts: Sequence[str]) -> Float32s:
-        """Vectors of shape (len(texts), dimension), float32."""
-        return self.encode(texts).dense
 
     def encode(self, texts: Sequence[str], *, questions: bool = False) -> Encoded:  # noqa: ARG002 - the same for both
         """All outputs, and which texts were cut."""
@@ -133,10 +129,8 @@ def load_m3(spec: Spec) -> M3Embedder:
     """
     found = find_checkpoint(spec, hub_id=M3_HUB_ID, needs=(*PLAIN, *_HEADS))
     place = place_of(spec)
-    try:
+    with extra_imports(spec.kind):
         from FlagEmbedding import BGEM3FlagModel
-    except ImportError as error:
-        raise missing_extra(spec.kind, error) from error
     quiet_libraries()
     library = BGEM3FlagModel(str(found.folder), **_how(place))
     config = library.model.config
@@ -160,11 +154,9 @@ def load_flag(spec: Spec) -> FlagEmbedder:
     """
     found = find_checkpoint(spec)
     place = place_of(spec)
-    try:
+    with extra_imports(spec.kind):
         from FlagEmbedding import FlagModel
         from FlagEmbedding.inference.embedder.model_mapping import AUTO_EMBEDDER_MAPPING
-    except ImportError as error:
-        raise missing_extra(spec.kind, error) from error
     entry = AUTO_EMBEDDER_MAPPING.get(found.model.rpartition("/")[2])
     if entry is not None and entry.model_class is not FlagModel:
         raise UsageError(

@@ -56,12 +56,13 @@ class Memo:
             for number in {page.number for page, _ in found.values()}:
                 self._pages.move_to_end(number)
         missing = [place for place in range(len(texts)) if place not in found] if found else range(len(texts))
-        made = encode(embedder, [texts[place] for place in missing] if found else texts)
+        asked = [texts[place] for place in missing] if found else texts
+        made = encode(embedder, asked)
         if len(made.dense) != len(missing):
             return made, len(missing)  # the caller refuses it
         with self._lock:
             if embedder is self._embedder:
-                self._keep(made, [texts[place] for place in missing] if found else texts)
+                self._keep(made, asked)
         return (_merged(embedder, made, missing, found) if found else made), len(missing)
 
     def _begin(self, embedder: Embedder) -> None:
@@ -111,27 +112,18 @@ def _part(made: Encoded, first: int, last: int) -> Encoded:
     def inside(notes: Mapping[int, Any]) -> dict[int, Any]:
         return {place - first: what for place, what in notes.items() if first <= place < last}
 
+    rows = np.arange(first, last)
     return Encoded(
         made.dense[first:last].copy(),
-        _ragged_part(made.sparse, first, last),
-        _ragged_part(made.multi, first, last),
+        made.sparse and made.sparse.take(rows),
+        made.multi and made.multi.take(rows),
         inside(made.cut),
         inside(made.failed),
     )
 
 
-def _ragged_part(made: Ragged | None, first: int, last: int) -> Ragged | None:
-    if made is None:
-        return None
-    rows = slice(made.offsets[first], made.offsets[last])
-    return Ragged(
-        made.offsets[first : last + 1] - made.offsets[first], tuple(values[rows].copy() for values in made.values)
-    )
-
-
 def _bytes_of(made: Encoded) -> int:
-    parts = [part for part in (made.sparse, made.multi) if part]
-    ragged_bytes = sum(array.nbytes for part in parts for array in (part.offsets, *part.values))
+    ragged_bytes = sum(array.nbytes for part in made.of_tokens for array in (part.offsets, *part.values))
     return made.dense.nbytes + ragged_bytes
 
 
@@ -142,15 +134,11 @@ def _merged(
     card, texts = embedder.card, len(missing) + len(found)
     dense = np.empty((texts, card.dimension), np.float32)
     dense[list(missing)] = made.dense
-    cut = {missing[number]: lengths for number, lengths in made.cut.items()}
-    for place, (page, row) in found.items():
-        dense[place] = page.made.dense[row]
-        if row in page.made.cut:
-            cut[place] = page.made.cut[row]
     sources: list[tuple[Encoded, int]] = [(made, 0)] * texts
     for number, place in enumerate(missing):
         sources[place] = (made, number)
     for place, (page, row) in found.items():
+        dense[place] = page.made.dense[row]
         sources[place] = (page.made, row)
     return Encoded(
         dense,
@@ -160,7 +148,7 @@ def _merged(
         ragged([_of(source.multi, row) for source, row in sources], (np.empty((0, card.multi), np.float32),))
         if card.multi
         else None,
-        dict(sorted(cut.items())),
+        {place: source.cut[row] for place, (source, row) in enumerate(sources) if row in source.cut},
         {missing[number]: failure for number, failure in made.failed.items()},
     )
 

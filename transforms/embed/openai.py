@@ -1,4 +1,4 @@
-"""openai:MODEL: an embedding model behind the edge, under its limits, its cache and its books."""
+"""openai:MODEL: an embedding model behind the edge, under its limits, its cache and its journal of calls."""
 
 from collections.abc import Sequence
 from threading import Lock
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memlake.schemas.vectors import embedder_name
-from memlake.transforms.base.arrays import Float32s
 from memlake.transforms.base.errors import EmbedderMismatchError, UsageError
-from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Failure, Spec
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Encoder, Failure, Spec
 from memlake.transforms.llm.protocol.model import UNFINISHED, Embedded, ModelStoppedError
 
 if TYPE_CHECKING:
@@ -23,19 +22,15 @@ _dimensions: dict[tuple[str, str, str], int] = {}
 _learning = Lock()
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(Encoder):
     """Vectors as the server gives them; a text without one has its reason. `close` gives the edge back."""
 
     def __init__(self, model: str, card: EmbedderCard, edge: "Edge") -> None:
         self.card = card
         self._model, self._edge = model, edge
 
-    def embed(self, texts: Sequence[str]) -> Float32s:
-        """Vectors of shape (len(texts), dimension), float32; zeros where a text has none."""
-        return self.encode(texts).dense
-
     def encode(self, texts: Sequence[str], *, questions: bool = False) -> Encoded:
-        """Vectors, and why a text has none.
+        """Vectors, zeros where a text has none, and why it has none.
 
         Raises:
             ModelStoppedError: the whole run is to stop.

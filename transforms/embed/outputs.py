@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from memlake.transforms.base.arrays import Bools, Float32s, Ints, runs
+from memlake.transforms.base.arrays import Bools, Float32s, Ints
 from memlake.transforms.embed.embedder import Encoded, Ragged
 
 # The columns of a Lance table that each output needs.
@@ -50,7 +49,7 @@ class Outputs:
             self.missing[rows],
             None if self.dense is None else self.dense[rows],
             None if self.sparse is None else self.sparse[rows],
-            None if self.multi is None else _taken(self.multi, rows),
+            None if self.multi is None else self.multi.take(rows),
         )
 
 
@@ -71,7 +70,7 @@ def outputs_of(made: Encoded, wanted: Collection[str]) -> Outputs:
     return Outputs(
         missing,
         dense if "dense" in wanted else None,
-        _weights(made.sparse, missing) if made.sparse and "sparse" in wanted else None,
+        _matrix(made.sparse, missing) if made.sparse and "sparse" in wanted else None,
         _without(made.multi, missing) if made.multi and "multi" in wanted else None,
     )
 
@@ -85,7 +84,7 @@ def outputs_from(stored: pa.Table, rows: pa.Array) -> Outputs:
     matrix, multi = None, None
     if "sparse_ids" in taken:
         ids, weights = _ragged(taken["sparse_ids"]), _ragged(taken["sparse_weights"])
-        matrix = _matrix(ids.values[0], weights.values[0], ids.offsets, missing)
+        matrix = _matrix(Ragged(ids.offsets, (ids.values[0], weights.values[0])), missing)
     if "multi" in taken:
         multi = _ragged(taken["multi"])
     return Outputs(missing, dense_rows(taken["vector"]) if "vector" in taken else None, matrix, multi)
@@ -110,21 +109,17 @@ def _ragged(column: pa.ListArray) -> Ragged:
     return Ragged(offsets, (values.to_numpy(zero_copy_only=False).reshape(shape),))
 
 
-def _matrix(ids: npt.NDArray[np.int32], weights: Float32s, offsets: Ints, missing: Bools) -> Any:
-    """Weights as a sparse matrix as wide as its largest id; rows of missing texts are empty."""
+def _matrix(weights_of_ids: Ragged, missing: Bools) -> Any:
+    """Ids and their weights as a sparse matrix as wide as its largest id; rows of missing texts are empty."""
     from scipy import sparse  # a fifth of a second, which only plans on tokens should pay
 
-    text = np.repeat(np.arange(len(missing)), np.diff(offsets))
+    ids, weights = weights_of_ids.values
+    text = np.repeat(np.arange(len(missing)), np.diff(weights_of_ids.offsets))
     kept = ~missing[text]
     width = int(ids.max(initial=0)) + 1
     cells = (weights[kept].astype(np.float64), (text[kept], ids[kept]))
     # Ids are ascending within a text, so products below are added in one order, on every machine.
     return sparse.csr_matrix(cells, shape=(len(missing), width))
-
-
-def _weights(made: Ragged, missing: Bools) -> Any:
-    ids, weights = made.values
-    return _matrix(ids, weights, made.offsets, missing)
 
 
 def _without(multi: Ragged, missing: Bools) -> Ragged:
@@ -134,10 +129,3 @@ def _without(multi: Ragged, missing: Bools) -> Ragged:
     kept = np.repeat(~missing, sizes)
     offsets = np.concatenate([[0], np.cumsum(np.where(missing, 0, sizes))]).astype(np.int64)
     return Ragged(offsets, tuple(value[kept] for value in multi.values))
-
-
-def _taken(multi: Ragged, rows: Ints) -> Ragged:
-    sizes = np.diff(multi.offsets)[rows]
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    place = runs(multi.offsets[:-1][rows], sizes)
-    return Ragged(offsets, tuple(value[place] for value in multi.values))

@@ -10,7 +10,7 @@ import numpy as np
 
 from memlake.transforms.base.arrays import Bools, Float32s, Floats
 from memlake.transforms.base.errors import NotFoundError, UsageError
-from memlake.transforms.embed.checkpoint import find_checkpoint, missing_extra
+from memlake.transforms.embed.checkpoint import extra_imports, find_checkpoint
 from memlake.transforms.embed.embedder import Spec, parse_spec
 from memlake.transforms.embed.run_torch import Place, batches_of, max_length_of, padded, place_of, quiet_libraries
 
@@ -128,10 +128,8 @@ def _loaded(text: str) -> Reranker:
     spec = check_reranker(text)
     found = find_checkpoint(spec, hub_id=RERANKERS.get(spec.kind, ""))
     place = place_of(spec)
-    try:
+    with extra_imports(spec.kind):
         from FlagEmbedding import FlagReranker
-    except ImportError as error:
-        raise missing_extra(spec.kind, error) from error
     if place.dtype == "bf16":
         raise UsageError(f"reranker={text!r}: FlagEmbedding runs rerankers in fp32 or fp16", hint="leave dtype= out")
     quiet_libraries()

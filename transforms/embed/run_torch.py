@@ -9,7 +9,7 @@ import numpy as np
 
 from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.embed.checkpoint import missing_extra
+from memlake.transforms.embed.checkpoint import extra_imports
 from memlake.transforms.embed.embedder import Spec
 
 # Tokens of a batch, padding among them: small enough for a CPU's caches, large enough for a GPU.
@@ -35,15 +35,13 @@ def place_of(spec: Spec) -> Place:
         NotFoundError: torch is not installed.
         UsageError: CUDA is asked for and is not there, or fp16 on a CPU.
     """
-    try:
+    with extra_imports(spec.kind):
         import torch
-    except ImportError as error:
-        raise missing_extra(spec.kind, error) from error
-    wish = spec.options.device
+    asked = spec.options.device
     there = torch.cuda.is_available()
-    if wish is not None and wish != "cpu" and not there:
-        raise UsageError(f"{spec.text!r}: device={wish!r}: torch finds no CUDA device", hint="leave device= out")
-    device = wish or ("cuda" if there else "cpu")
+    if asked is not None and asked != "cpu" and not there:
+        raise UsageError(f"{spec.text!r}: device={asked!r}: torch finds no CUDA device", hint="leave device= out")
+    device = asked or ("cuda" if there else "cpu")
     on = "cpu" if device == "cpu" else "cuda"
     if on == "cpu" and spec.options.dtype == "fp16":
         raise UsageError(f"{spec.text!r}: dtype='fp16' on a CPU: fp32 and bf16 are allowed", hint="dtype=bf16")
@@ -80,10 +78,10 @@ def max_length_of(tokenizer: Any, config: Any, spec: Spec) -> int:
         positions -= config.pad_token_id + 1 if getattr(config, "model_type", "") in _ROBERTAS else 0
     limits = [limit for limit in (tokenizer.model_max_length, positions) if limit and limit < _NO_LIMIT]
     most = min(limits, default=None)
-    wish = spec.options.max_length
-    if wish is not None and most is not None and wish > most:
-        raise UsageError(f"{spec.text!r}: max_length={wish}: the model takes up to {most} tokens", hint="ask for less")
-    chosen = wish or most
+    asked = spec.options.max_length
+    if asked is not None and most is not None and asked > most:
+        raise UsageError(f"{spec.text!r}: max_length={asked}: the model takes up to {most} tokens", hint="ask for less")
+    chosen = asked or most
     if chosen is None:
         raise UsageError(f"{spec.text!r}: the checkpoint does not say its longest input", hint="add ,max_length=512")
     return int(chosen)

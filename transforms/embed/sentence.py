@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from memlake.schemas.vectors import embedder_name
-from memlake.transforms.base.arrays import Float32s, Ints
+from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.errors import UsageError
-from memlake.transforms.embed.checkpoint import find_checkpoint, missing_extra
-from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Spec
+from memlake.transforms.embed.checkpoint import extra_imports, find_checkpoint
+from memlake.transforms.embed.embedder import EmbedderCard, Encoded, Encoder, Spec
 from memlake.transforms.embed.run_torch import Place, batches_of, place_of, quiet_libraries
 
 # Raised when this module's output changes for the same files.
 _REVISION = 1
 
 
-class SentenceEmbedder:
+class SentenceEmbedder(Encoder):
     """A model of sentence-transformers; vectors have length 1 only where the checkpoint says so."""
 
     def __init__(self, model: Any, card: EmbedderCard, place: Place) -> None:
@@ -25,10 +25,6 @@ class SentenceEmbedder:
         self._model, self._place = model, place
         # A tokeniser holds its settings in itself: two threads at once would spoil each other's.
         self._lock = Lock()
-
-    def embed(self, texts: Sequence[str]) -> Float32s:
-        """Vectors of shape (len(texts), dimension), float32."""
-        return self.encode(texts).dense
 
     def encode(self, texts: Sequence[str], *, questions: bool = False) -> Encoded:
         """Vectors, and which texts were cut; the model's prompt, where it has one, counts to a text's tokens."""
@@ -59,11 +55,9 @@ def load_sentence(spec: Spec) -> SentenceEmbedder:
     """
     found = find_checkpoint(spec, needs=("modules.json",))
     place = place_of(spec)
-    try:
+    with extra_imports(spec.kind):
         import torch
         from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise missing_extra(spec.kind, error) from error
     quiet_libraries()
     dtype = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[place.dtype]
     model = SentenceTransformer(

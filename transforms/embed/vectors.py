@@ -19,7 +19,7 @@ _memo = Memo()
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What is to be said of the vectors of some units.
+    """Which of some units have no vector, or one of a part of their text; and how many texts were embedded.
 
     Attributes:
         rejected: units that have none, each with its reason; `details` has more on each of them, or ''.
@@ -38,7 +38,7 @@ class Notes:
 
 
 def embed_units(units: pa.Table, embedder: Embedder, *, memo: Memo | None = None) -> tuple[pa.Table, Notes]:
-    """Vectors of units in the Lance schema, one row a unit in the same order, and what is to be said of them.
+    """Vectors of units in the Lance schema, one row a unit in the same order, and notes on them.
 
     A unit whose text is blank, whose vector holds NaN or infinity or is zero, or which the model refused, keeps its row
     with nulls; the reasons are blank_text, bad_vector_nan, bad_vector_inf, bad_vector_zero, bad_weights, and the
@@ -63,7 +63,7 @@ def embed_units(units: pa.Table, embedder: Embedder, *, memo: Memo | None = None
     # From a text that was embedded to its place among all texts of the batch.
     place = np.flatnonzero(~blank)
     reasons = _reasons(vectors, blank)
-    for ragged in (made.sparse, made.multi):
+    for ragged in made.of_tokens:
         for text in _not_finite(ragged):
             reasons.setdefault(int(place[text]), "bad_weights")
     reasons |= {int(place[text]): failure.reason for text, failure in made.failed.items()}
@@ -78,21 +78,17 @@ def embed_units(units: pa.Table, embedder: Embedder, *, memo: Memo | None = None
         of_units = np.where(missing[of_unit, None], np.float32(0), of_units)
     values = pa.array(of_units.reshape(-1))
     columns.append(pa.FixedSizeListArray.from_arrays(values, card.dimension, mask=without))
-    if made.sparse is not None:
-        columns += _lists(made.sparse, blank, of_unit, without)
-    if made.multi is not None:
-        columns += _lists(made.multi, blank, of_unit, without)
+    for ragged in made.of_tokens:
+        columns += _lists(ragged, blank, of_unit, without)
     schema = vectors_schema(**asdict(card))
     table = pa.Table.from_arrays(columns, names=schema.names).cast(schema).replace_schema_metadata(schema.metadata)
     return table, _notes(units, made, texts, place, reasons, of_unit, embedded)
 
 
 def check_card(metadata: Mapping[bytes, bytes] | None, card: EmbedderCard, hint: str) -> None:
-    """Refuse to mix vectors of two makers.
+    """Refuse to use an embedder beside stored vectors that another made, by the metadata of their Lance schema.
 
     Args:
-        metadata: of the stored Lance schema.
-        card: of the embedder that is about to be used.
         hint: the command that re-embeds, `memlake embed --embedder NAME --corpus CORPUS`.
 
     Raises:
@@ -143,10 +139,8 @@ def _reasons(vectors: Float32s, blank: Bools) -> dict[int, str]:
     return reasons
 
 
-def _not_finite(ragged: Ragged | None) -> Ints:
+def _not_finite(ragged: Ragged) -> Ints:
     """Texts with NaN or infinity among their weights or vectors of tokens."""
-    if ragged is None:
-        return np.empty(0, np.int64)
     values = ragged.values[-1]
     bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
     return np.unique(np.searchsorted(ragged.offsets, bad, side="right") - 1)

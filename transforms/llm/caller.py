@@ -6,7 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from memlake.transforms.llm.limits.quota_client import QuotaClient
-from memlake.transforms.llm.protocol.model import Mode, ModelStoppedError
+from memlake.transforms.llm.protocol.model import Mode, ModelStoppedError, Reply
 from memlake.transforms.llm.protocol.retry import delay
 from memlake.transforms.llm.protocol.retry_policy import RetryPolicy
 from memlake.transforms.llm.protocol.server_capabilities import ServerCapabilities
@@ -44,19 +44,24 @@ class ModelCall(Protocol):
 
     def is_kept(self) -> bool:
         """Whether the cache has it by now: another process or run asked the same."""
-        ...
 
     async def send(self) -> Exchange:
         """Make one exchange; raises what wire.py raises."""
-        ...
 
     def again(self, exchange: Exchange) -> bool:
         """Whether what was refused can be asked in another form, which `send` does next."""
-        ...
 
     def keep(self, exchange: Exchange) -> None:
         """Put what came of it into the cache."""
-        ...
+
+
+@dataclass(slots=True)
+class _Attempt:
+    call: ModelCall
+    call_id: str
+    number: int
+    grant: int
+    latency_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +84,20 @@ class CallRecorder:
         call: ModelCall,
         outcome: str,
         *,
-        call_id: str = "",
-        attempt: int = 0,
+        attempt: _Attempt | None = None,
         detail: str = "",
-        exchange: Exchange | None = None,
-        latency_s: float | None = None,
+        counts: Exchange | Reply | None = None,
         from_cache: bool = False,
         price_usd: float | None = None,
     ) -> None:
-        """Write one row; a call that is not sent has an id of its own."""
+        """Write one row; a call that is not sent has no attempt, and an id of its own.
+
+        Args:
+            counts: what has the call's token counts.
+        """
         self.log.add(
-            call_id=call_id or new_call_id(),
-            attempt=attempt,
+            call_id=attempt.call_id if attempt else new_call_id(),
+            attempt=attempt.number if attempt else 0,
             request_hash=call.request_hash,
             stage=call.stage,
             provider=self.provider,
@@ -100,19 +107,10 @@ class CallRecorder:
             mode=call.mode,
             from_cache=from_cache,
             price_usd=price_usd,
-            latency_s=latency_s,
+            latency_s=attempt.latency_s if attempt else None,
             detail=detail,
-            **({name: getattr(exchange, name) for name in _COUNTS} if exchange else {}),
+            **({name: getattr(counts, name) for name in _COUNTS} if counts else {}),
         )
-
-
-@dataclass(slots=True)
-class _Attempt:
-    call: ModelCall
-    call_id: str
-    number: int
-    grant: int
-    latency_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +177,7 @@ class Caller:
                 tries += 1
             except FatalError as problem:
                 detail = self._clean(problem.detail)
-                self._record(attempt, "fatal", detail=detail)
+                self.recorder.add(call, "fatal", attempt=attempt, detail=detail)
                 stopped = await self._stop(problem)  # before the release, which lets another call out
                 await self.quota.release(grant, outcome="fatal", detail=detail)
                 raise stopped from None
@@ -220,7 +218,9 @@ class Caller:
             tokens = tokens_in + (tokens_out or 0)
             if exchange.outcome in _UNSEEN:
                 price, spent, tokens = 0.0, 0.0, 0
-            self._record(attempt, exchange.outcome, detail=exchange.detail, exchange=exchange, price_usd=price)
+            self.recorder.add(
+                call, exchange.outcome, attempt=attempt, detail=exchange.detail, counts=exchange, price_usd=price
+            )
             outcome = "retry" if again else exchange.outcome
             await self.quota.release(
                 attempt.grant, tokens=tokens, price_usd=spent, outcome=outcome, detail=exchange.detail
@@ -229,28 +229,8 @@ class Caller:
 
     async def _failed(self, attempt: _Attempt, detail: str, outcome: str) -> None:
         """Record an attempt that failed for a reason that may pass, and give its grant back."""
-        self._record(attempt, "transient", detail=detail)
+        self.recorder.add(attempt.call, "transient", attempt=attempt, detail=detail)
         await self.quota.release(attempt.grant, outcome=outcome, detail=detail)
-
-    def _record(
-        self,
-        attempt: _Attempt,
-        outcome: str,
-        *,
-        detail: str,
-        exchange: Exchange | None = None,
-        price_usd: float | None = None,
-    ) -> None:
-        self.recorder.add(
-            attempt.call,
-            outcome,
-            call_id=attempt.call_id,
-            attempt=attempt.number,
-            detail=detail,
-            exchange=exchange,
-            latency_s=attempt.latency_s,
-            price_usd=price_usd,
-        )
 
     async def _pause(self, wait_s: float) -> None:
         """Hold nothing and wait; shorter when the run is stopped, which the next acquire then says."""

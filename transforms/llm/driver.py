@@ -86,8 +86,9 @@ def open_models(
         yield Models()
         return
     prices = prices_of(settings)
+    names = tuple(filter(None, models or (settings.model,)))
     if settings.max_cost is not None and not settings.offline:
-        for model in filter(None, models or (settings.model,)):
+        for model in names:
             check_priced(prices, model)
     with quota_server(settings.limits) as server:
         edge = EdgeSettings(
@@ -101,7 +102,7 @@ def open_models(
             retry=settings.retry,
             prices=prices,
         )
-        opened = Models(edge, server, tuple(filter(None, models or (settings.model,))))
+        opened = Models(edge, server, names)
         try:
             yield opened
             opened.check()

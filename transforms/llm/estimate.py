@@ -1,7 +1,7 @@
 """What a run would ask and pay, before it does."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from memlake.transforms.llm.protocol.model import Request
 from memlake.transforms.llm.records.cache import ReplyCache
@@ -77,30 +77,15 @@ def estimate(
     asked = [request for name, request in distinct.items() if cache.get(name) is None]
     texts = {text for request in asked for text in _texts(request)}
     tokens = dict(zip(texts, counter.count(list(texts)).tolist(), strict=True))
-    tokens_in = low = high = 0
-    price_low = price_high = 0.0
-    unpriced: set[str] = set()
+    total = replace(Estimate.nothing(counter.name), cached=len(distinct) - len(asked))
     for request in asked:
         sent = sum(tokens[text] for text in _texts(request))
         sent += _TOKENS_A_MESSAGE * len(request.messages) + _TOKENS_A_REQUEST
-        least = round(request.max_tokens * _LEAST_SHARE_OF_ROOM)
-        tokens_in, low, high = tokens_in + sent, low + least, high + request.max_tokens
-        cheap, dear = (price_of(prices, request.model, sent, out) for out in (least, request.max_tokens))
-        if cheap is None or dear is None:
-            unpriced.add(request.model)
-        else:
-            price_low, price_high = price_low + cheap, price_high + dear
-    return Estimate(
-        calls=len(asked),
-        cached=len(distinct) - len(asked),
-        tokens_in=tokens_in,
-        tokens_out_low=low,
-        tokens_out_high=high,
-        price_low=None if unpriced else price_low,
-        price_high=None if unpriced else price_high,
-        tokeniser=counter.name,
-        unpriced=tuple(sorted(unpriced)),
-    )
+        least, most = round(request.max_tokens * _LEAST_SHARE_OF_ROOM), request.max_tokens
+        low, high = (price_of(prices, request.model, sent, out) for out in (least, most))
+        unpriced = (request.model,) if low is None else ()
+        total += Estimate(1, 0, sent, least, most, low, high, counter.name, unpriced)
+    return total
 
 
 def _sum(left: float | None, right: float | None) -> float | None:

@@ -60,10 +60,7 @@ async def _record_hit(caller: Caller, call: "_ChatCall", reply: Reply) -> None:
     if reply.outcome in UNFINISHED:
         return
     call.mode = reply.mode
-    counts = Exchange(
-        reply.outcome, tokens_in=reply.tokens_in, tokens_out=reply.tokens_out, tokens_cached=reply.tokens_cached
-    )
-    caller.recorder.add(call, reply.outcome, detail=reply.detail, exchange=counts, from_cache=True, price_usd=0.0)
+    caller.recorder.add(call, reply.outcome, detail=reply.detail, counts=reply, from_cache=True, price_usd=0.0)
     await caller.quota.counted(cached=1)
 
 

@@ -36,10 +36,7 @@ def prompt(name: str) -> str:
 def user_message(name: str, *blocks: str) -> tuple[Message, ...]:
     """The only user message of a prompt file and its data: what stands above the file's line `---`, the blocks, the rest.
 
-    Joined, never formatted. A file without the line stands above its data as a whole.
-
-    Args:
-        blocks: of `data_block`.
+    Joined, never formatted. A file without the line stands above its data, blocks of `data_block`, as a whole.
 
     Raises:
         NotFoundError: there is no prompt of that name.

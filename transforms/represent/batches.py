@@ -120,7 +120,10 @@ def build_units(batch: Batch, build: BuildSpec, asked: Mapping[str, Units] | Non
             missing = build.lacks(name, batch.held, hashes)
             made.append(Units(only(units.units, missing), only(units.provenance, missing), only(units.links, missing)))
             parts.append(seen(batch.held, UNITS_PART.named(name), hashes, by_conversation(table, "rows")))
-    tables = {name: _concat([getattr(units, name) for units in made], table.schema) for name, table in _TABLES.items()}
+    tables = {
+        name: pa.concat_tables([table.empty(), *(getattr(units, name) for units in made)])
+        for name, table in _TABLES.items()
+    }
     return replace(
         batch,
         conversations=(),
@@ -145,7 +148,3 @@ def _derived(hashes: Mapping[str, str], made_by: str) -> dict[str, str]:
 
 def _turns_hashes(batch: Batch) -> dict[str, str]:
     return by_conversation(TURNS_PART.among(batch.parts), "content_hash")
-
-
-def _concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
-    return pa.concat_tables(tables) if tables else schema.empty_table()

@@ -1,4 +1,4 @@
-"""The representations there are, by name, and what a user's wish for one comes to."""
+"""The representations there are, by name, and how NAME:KEY=VALUE,... is read as one with all its settings."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,9 +20,7 @@ from memlake.transforms.represent.by_model.summaries import SUMMARIES
 from memlake.transforms.represent.by_rule.artifacts_rules import ARTIFACTS_RULES
 from memlake.transforms.represent.by_rule.chunks import CHUNKS
 from memlake.transforms.represent.by_rule.rule_summary import RULE_SUMMARY
-from memlake.transforms.represent.by_rule.sentences import SENTENCES
-from memlake.transforms.represent.by_rule.sessions import SESSIONS
-from memlake.transforms.represent.by_rule.turns import TURNS
+from memlake.transforms.represent.by_rule.slices import SENTENCES, SESSIONS, TURNS
 from memlake.transforms.represent.common.representation import (
     Asking,
     Representation,
@@ -31,31 +29,18 @@ from memlake.transforms.represent.common.representation import (
     Units,
 )
 
-REPRESENTATIONS: dict[str, Representation] = {
-    "chunks": CHUNKS,
-    "turns": TURNS,
-    "sessions": SESSIONS,
-    "sentences": SENTENCES,
-    "rule_summary": RULE_SUMMARY,
-    "artifacts": ARTIFACTS,
-    "artifacts_rules": ARTIFACTS_RULES,
-    "chunks_published": CHUNKS_PUBLISHED,
-    "date_windows": DATE_WINDOWS,
-    "propositions": PROPOSITIONS,
-    "summaries": SUMMARIES,
-    "rolling_summary": ROLLING_SUMMARY,
-    "keyphrases": KEYPHRASES,
-    "facts": FACTS,
-}
+_ALL = (
+    CHUNKS, TURNS, SESSIONS, SENTENCES, RULE_SUMMARY, ARTIFACTS, ARTIFACTS_RULES, CHUNKS_PUBLISHED, DATE_WINDOWS,
+    PROPOSITIONS, SUMMARIES, ROLLING_SUMMARY, KEYPHRASES, FACTS,
+)  # fmt: skip
+REPRESENTATIONS: dict[str, Representation] = {representation.kind: representation for representation in _ALL}
 Setting = int | float | str | bool
-
-
 # Settings that the run gives, not the name: which model, and whose.
 OF_THE_RUN = ("model", "provider")
 
 
 def spec_of(
-    wish: str, overrides: Mapping[str, Setting] | None = None, *, model: str = "", provider: str = ""
+    text: str, overrides: Mapping[str, Setting] | None = None, *, model: str = "", provider: str = ""
 ) -> RepresentationSpec:
     """Fill in the settings of a representation that is asked for as NAME or NAME:KEY=VALUE,KEY=VALUE.
 
@@ -63,25 +48,25 @@ def spec_of(
     its default settings; other settings need another name, so that no table holds units of two settings.
 
     Args:
-        wish: what the user asks for.
-        overrides: settings from elsewhere (a study, a flow parameter); they win over those in the wish.
-        model, provider: of the run, for representations that ask a model and whose wish names none.
+        text: as the user wrote it.
+        overrides: settings from elsewhere (a study, a flow parameter); they win over those in the text.
+        model, provider: of the run, for representations that ask a model and whose text names none.
 
     Raises:
         NotFoundError: no kind is named so.
         UsageError: an unknown setting, a value of the wrong type or outside what is allowed, a kind's own name with
             other settings than its defaults, or no model for one that asks a model.
     """
-    name, _, assignments = wish.partition(":")
+    name, _, assignments = text.partition(":")
     check_name("representation", name)
     representation = REPRESENTATIONS[_kind_of(name)]
     kind, defaults = representation.kind, representation.defaults
-    chosen = _assigned(wish, assignments) | dict(overrides or {})
+    chosen = _assigned(text, assignments) | dict(overrides or {})
     for key in chosen:
         if key not in defaults:
             raise UsageError(
                 f"{kind} has no setting {key!r}: {_listed(defaults) or 'it has none'}",
-                hint=f"for example {kind}-x:{_first(defaults)}" if defaults else f"ask for {kind}",
+                hint=f"for example {kind}-x:{_listed(defaults).partition(',')[0]}" if defaults else f"ask for {kind}",
             )
     settings = {key: _typed(kind, key, chosen.get(key, default), default) for key, default in defaults.items()}
     material: Sequence[str] = ()
@@ -151,13 +136,13 @@ def _kind_of(name: str) -> str:
     return kind
 
 
-def _assigned(wish: str, assignments: str) -> dict[str, Setting]:
+def _assigned(text: str, assignments: str) -> dict[str, Setting]:
     pairs = [assignment.partition("=") for assignment in assignments.split(",")] if assignments else []
     chosen: dict[str, Setting] = {}
     for key, mark, value in pairs:
         if not (key and mark and value) or key in chosen:
             raise UsageError(
-                f"representation={wish!r} is not NAME:KEY=VALUE,... with each key once",
+                f"representation={text!r} is not NAME:KEY=VALUE,... with each key once",
                 hint="for example chunks-o0:overlap=0,size=512",
             )
         chosen[key] = value
@@ -176,10 +161,6 @@ def _typed(kind: str, key: str, value: Setting, default: Setting) -> Setting:
             f"{kind} setting {key}={value!r} is not {type(default).__name__}", hint=f"the default is {key}={default}"
         )
     return value
-
-
-def _first(settings: Settings) -> str:
-    return _listed(settings).partition(",")[0]
 
 
 def _listed(settings: Settings) -> str:

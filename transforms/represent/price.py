@@ -44,7 +44,7 @@ def price_representation(
 
 
 def _lacking_turns(base: Snapshot, build: BuildSpec) -> Iterator[pa.Table]:
-    """Turns of the conversations that lack the one representation that is build, some megabytes at a time."""
+    """Turns of the conversations that lack the one representation of `build`, some megabytes at a time."""
     base_parts = build.base_parts
     for shard in stored_shards(base, "turns", base_parts.corpus, "", _SHARD_BYTES):
         for batch in read_batches(shard, shard.name(), base_parts, ReadOptions()):

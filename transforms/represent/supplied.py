@@ -66,8 +66,6 @@ def supplied_units(corpus: str, conversations: Sequence[Conversation], turns: pa
     Units of a representation whose name cannot be used are left out: see refused_supplies.
 
     Args:
-        corpus: the corpus that they go to.
-        conversations: as read.
         turns: the same conversations' rows of the table turns. A named turn that they lack is no provenance: its id is
             kept in the unit's attributes as `unresolved_turn_ids`.
     """

@@ -1,4 +1,4 @@
-"""What may be said against a text. Only a lone surrogate is ever changed; every other character stays as it is."""
+"""What is wrong with a text or a JSON line. Only a lone surrogate is ever changed; every other character stays as it is."""
 
 import json
 import re

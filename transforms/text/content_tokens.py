@@ -54,14 +54,10 @@ class _Vocabulary(dict[str, int]):
 
 
 @cache
-def _english() -> Callable[[str], str]:
-    # Its own cache (10,000 words) would keep each word twice: the vocabulary already stems a word once.
-    return Stemmer.Stemmer("english", 0).stemWord
-
-
 def _stemmer(language: str) -> Callable[[str], str]:
     if language == "english":
-        return _english()
+        # Its own cache (10,000 words) would keep each word twice: the vocabulary already stems a word once.
+        return Stemmer.Stemmer("english", 0).stemWord
     if language == "other":
         return str
     raise UsageError(
@@ -96,8 +92,6 @@ def content_tokens_of(
     """Content tokens of many texts, one list a text (null for a null text); each distinct word is stemmed once.
 
     Args:
-        texts: a list, or an Arrow column, of texts.
-        language: 'english' stems; 'other' does not.
         distinct: each token once, in code point order, instead of in text order with repeats.
 
     Raises:

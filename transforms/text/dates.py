@@ -12,8 +12,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_LONG_MONTHS = (
+MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
@@ -104,7 +103,7 @@ def _parse_text(text: str) -> tuple[int, bool, bool] | None:
 def _from_spoken(
     hour: str | None, minute: str | None, half: str | None, day: str, month: str, year: str
 ) -> tuple[int, bool] | None:
-    names = _MONTHS if len(month) == 3 else _LONG_MONTHS
+    names = [name[:3] for name in MONTHS] if len(month) == 3 else MONTHS
     if month.lower() not in names:
         return None
     number = names.index(month.lower()) + 1

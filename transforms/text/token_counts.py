@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from memlake.transforms.base.arrays import Ints
-from memlake.transforms.text.word_tokens import TOKENIZER, WordTokens, wheel_file
+from memlake.transforms.text.word_tokens import load_words
 
 # The vocabularies of OpenAI's models, newest first, by the address under which tiktoken keeps them, and their sha256.
 _VOCABULARIES = {
@@ -56,10 +56,7 @@ def find_counter() -> TokenCounter:
 
             encode = tiktoken.get_encoding(name).encode_ordinary
             return TokenCounter(f"tiktoken {name}", partial(_length, encode))
-    from tokenizers import Tokenizer
-
-    words = WordTokens(Tokenizer.from_buffer(wheel_file(TOKENIZER)))
-    return TokenCounter("llama-2 (wordllama)", partial(_length, words.of))
+    return TokenCounter("llama-2 (wordllama)", partial(_length, load_words().of))
 
 
 def _length(encode: Callable[[str], Sized], text: str) -> int:

@@ -1,7 +1,7 @@
 """What a text costs in a context: tokenisers by name, so that a budget always says what it counts."""
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cache, partial
 from threading import Lock
 
 import numpy as np
@@ -11,11 +11,12 @@ import pyarrow.compute as pc
 from memlake.transforms.base.arrays import Ints
 from memlake.transforms.base.errors import NotFoundError
 from memlake.transforms.text.token_counts import find_counter
-from memlake.transforms.text.word_tokens import TOKENIZER, WordTokens, wheel_file
+from memlake.transforms.text.word_tokens import load_words
 
 Tokeniser = Callable[[pa.Array | pa.ChunkedArray], Ints]
 # A tokeniser remembers words as it meets them: two threads at once would spoil each other's.
 _counting = Lock()
+_llama2 = cache(load_words)
 
 
 def chars4(texts: pa.Array | pa.ChunkedArray) -> Ints:
@@ -48,13 +49,6 @@ def openai(vocabulary: str, texts: pa.Array | pa.ChunkedArray) -> Ints:
             hint=f'python -c \'import tiktoken; tiktoken.get_encoding("{vocabulary}")\', or tokeniser = "llama2"',
         )
     return counter.count(texts.to_pylist())
-
-
-@lru_cache(maxsize=1)
-def _llama2() -> WordTokens:
-    from tokenizers import Tokenizer
-
-    return WordTokens(Tokenizer.from_buffer(wheel_file(TOKENIZER)))
 
 
 TOKENISERS: dict[str, Tokeniser] = {

@@ -51,7 +51,7 @@ def fold_turns(turns: pa.Table, *, folds: str = FOLDS[0], user: str = FIRST) -> 
     """Fold messages of whole conversations, sorted by (conversation_id, ordinal).
 
     Args:
-        folds: across_sessions folds as if a conversation were one sitting; within_sessions ends a turn with its session.
+        folds: across_sessions folds as if a conversation were one session; within_sessions ends a turn with its session.
         user: first, or names joined by '+'.
     """
     conversation = _conversations(turns)

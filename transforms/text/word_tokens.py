@@ -56,6 +56,17 @@ class WordTokens(dict[str, list[int]]):
         return ids
 
 
+def load_words() -> WordTokens:
+    """Llama 2's tokeniser out of wordllama's wheel.
+
+    Raises:
+        NotFoundError: wordllama is not installed.
+    """
+    from tokenizers import Tokenizer
+
+    return WordTokens(Tokenizer.from_buffer(wheel_file(TOKENIZER)))
+
+
 def wheel_file(place: str) -> bytes:
     """A file of the wheel, found without importing the package: that would set up logging and cost a second."""
     spec = find_spec("wordllama")

@@ -85,7 +85,6 @@ class Model(Protocol):
         Raises:
             ModelStoppedError: the whole run is to stop: a bad key, no quota, no server, the cost limit.
         """
-        ...
 
 
 class TextEmbedder(Protocol):
@@ -97,7 +96,6 @@ class TextEmbedder(Protocol):
         Raises:
             ModelStoppedError: see Model.ask.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
 """What tokens cost: dated list prices as data, which a user's own file adds to and overrides."""
 
-import math
 import re
 import tomllib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import fields
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass
 
 from memlake.transforms.base.errors import UsageError
 
@@ -15,9 +17,11 @@ _OURS = Path(__file__).with_name("prices.toml")
 _PER = 1_000_000
 # What a provider appends to the name of a model when it names one state of it.
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{4}|\d{6}|\d{8}|latest)")
+Name = Annotated[str, Field(min_length=1)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, config=ConfigDict(strict=True, extra="forbid"))
 class Price:
     """US dollars for 1,000,000 tokens of one model.
 
@@ -28,11 +32,11 @@ class Price:
         as_of: the day on which the list said so.
     """
 
-    model: str
-    provider: str
-    input: float
-    cached_input: float
-    output: float
+    model: Name
+    provider: Name
+    input: Amount
+    cached_input: Amount
+    output: Amount
     as_of: date
     source: str = ""
 
@@ -102,37 +106,15 @@ def _read(path: Path) -> list[Price]:
 
 
 def _entry(path: Path, number: int, entry: Any) -> Price:
-    fields: dict[str, Any] = {"source": "", "output": 0.0, **entry} if isinstance(entry, dict) else {}
-    fields.setdefault("cached_input", fields.get("input"))
-    for name, is_right in _FIELDS.items():
-        if not is_right(fields.get(name)):
-            raise UsageError(
-                f"prices={str(path)!r}: entry {number} ({fields.get('model', '?')}) has {name}={fields.get(name)!r}",
-                hint=f"compare {_OURS}",
-            )
-    if fields.keys() - _FIELDS.keys():
-        raise UsageError(
-            f"prices={str(path)!r}: entry {number} has {sorted(fields.keys() - _FIELDS.keys())}: {', '.join(_FIELDS)}",
-            hint=f"compare {_OURS}",
+    values: dict[str, Any] = {"output": 0.0, **entry} if isinstance(entry, dict) else {}
+    values.setdefault("cached_input", values.get("input"))
+    try:
+        return Price(**values)
+    except ValidationError as error:
+        wrong, known = str(error.errors()[0]["loc"][0]), [field.name for field in fields(Price)]
+        problem = (
+            f"({values.get('model', '?')}) has {wrong}={values.get(wrong)!r}"
+            if wrong in known
+            else f"has {sorted(values.keys() - set(known))}: {', '.join(known)}"
         )
-    numbers = {name: float(fields[name]) for name in ("input", "cached_input", "output")}
-    return Price(fields["model"], fields["provider"], **numbers, as_of=fields["as_of"], source=fields["source"])
-
-
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-_FIELDS: dict[str, Callable[[object], bool]] = {
-    "model": _is_name,
-    "provider": _is_name,
-    "input": _is_amount,
-    "cached_input": _is_amount,
-    "output": _is_amount,
-    "as_of": lambda value: type(value) is date,
-    "source": lambda value: isinstance(value, str),
-}
+        raise UsageError(f"prices={str(path)!r}: entry {number} {problem}", hint=f"compare {_OURS}") from error

@@ -24,22 +24,17 @@ from memlake.transforms.represent.as_published.written_pairs import (
     write_pairs,
 )
 from memlake.transforms.represent.as_published.written_units import written_units
-from memlake.transforms.represent.by_model.asked import check_choice
 from memlake.transforms.represent.by_rule.chunks import check_overlap
+from memlake.transforms.represent.common.checks import check_choices
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
 from memlake.transforms.text.canonical import header, transcript_of
 
 HEADERS = ("first", "every")
 
 
-def check_published_settings(settings: Settings) -> None:
-    """Refuse settings that make no chunks.
-
-    Raises:
-        UsageError: a choice that there is not, a size below 1, or an overlap that may not let the next chunk move on.
-    """
+def _check(settings: Settings) -> None:
     check_written_settings(settings)
-    check_choice(settings, "header", HEADERS)
+    check_choices(settings, header=HEADERS)
     size = int(settings["size"])
     check_overlap(settings, shortest=size - _reach(size))
 
@@ -64,13 +59,8 @@ def windows(text: str, *, size: int, overlap: int) -> list[tuple[int, int]]:
     return spans
 
 
-def build_chunks_published(spec: RepresentationSpec, turns: pa.Table) -> Units:
-    """Cut each batch of folded turns into chunks; attributes tell the batch and the turns that a chunk holds a part of.
-
-    Raises:
-        UsageError: settings that make no chunks.
-    """
-    check_published_settings(spec.settings)
+def _build(spec: RepresentationSpec, turns: pa.Table) -> Units:
+    """Cut each batch of folded turns into chunks; attributes tell the batch and the turns that a chunk holds a part of."""
     size, overlap = int(spec.settings["size"]), int(spec.settings["overlap"])
     every = spec.settings["header"] == "every"
     written = write_pairs(transcript_of(turns), spec.settings, dates=not every)
@@ -95,7 +85,7 @@ def _reach(size: int) -> int:
 
 CHUNKS_PUBLISHED = Representation(
     "chunks_published",
-    build_chunks_published,
+    _build,
     {**WRITTEN_SETTINGS, "size": 512, "overlap": 100, "header": HEADERS[0]},
-    check=check_published_settings,
+    check=_check,
 )

@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 
 from memlake.schemas.table import TIME
 from memlake.transforms.base.arrays import Ints
-from memlake.transforms.base.errors import UsageError
 from memlake.transforms.represent.as_published.date_words import date_spans, resolved
 from memlake.transforms.represent.as_published.written_pairs import (
     WRITTEN_SETTINGS,
@@ -31,8 +30,8 @@ from memlake.transforms.represent.as_published.written_pairs import (
     write_pairs,
 )
 from memlake.transforms.represent.as_published.written_units import written_units
-from memlake.transforms.represent.by_model.asked import check_choice
 from memlake.transforms.represent.by_model.quoted import partial_date
+from memlake.transforms.represent.common.checks import check_choices, check_least
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
 from memlake.transforms.text.canonical import header, transcript_of
 
@@ -41,33 +40,19 @@ ORDERS = ("by_side", "spoken")
 HEADERS = ("none", "every")
 
 
-def check_date_settings(settings: Settings) -> None:
-    """Refuse settings that make no windows.
-
-    Raises:
-        UsageError: a choice that there is not, or a negative width.
-    """
+def _check(settings: Settings) -> None:
     check_written_settings(settings)
-    for name, choices in (("resolve", RESOLVES), ("order", ORDERS), ("header", HEADERS)):
-        check_choice(settings, name, choices)
-    if int(settings["around"]) < 0:
-        raise UsageError(
-            f"around={settings['around']} is not allowed: at least 0 characters on either side",
-            hint="the default is around=100",
-        )
+    check_choices(settings, resolve=RESOLVES, order=ORDERS, header=HEADERS)
+    check_least(settings, "around", 0, default=100, allowed="at least 0 characters on either side")
 
 
-def build_date_windows(spec: RepresentationSpec, turns: pa.Table) -> Units:
+def _build(spec: RepresentationSpec, turns: pa.Table) -> Units:
     """Make a unit of each date: `DATE: ` where it could be resolved, and the text `around` it within its batch, stripped.
 
     Attributes are the words (time_expression), what they mean (resolved_time, null when unknown) and the batch. The unit
     took place then, else when its message was said.
-
-    Raises:
-        UsageError: settings that make no windows.
     """
     settings = spec.settings
-    check_date_settings(settings)
     written = write_pairs(transcript_of(turns), settings, order=str(settings["order"]))
     found = [
         (message, at + start, at + end)
@@ -131,7 +116,7 @@ def _said_at(written: Written) -> pa.ChunkedArray:
 
 DATE_WINDOWS = Representation(
     "date_windows",
-    build_date_windows,
+    _build,
     {**WRITTEN_SETTINGS, "around": 100, "order": ORDERS[0], "resolve": RESOLVES[0], "header": HEADERS[0]},
-    check=check_date_settings,
+    check=_check,
 )

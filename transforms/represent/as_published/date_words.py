@@ -10,15 +10,13 @@ import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
-)  # fmt: skip
+from memlake.transforms.text.dates import MONTHS
+
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _COUNTS = {
     "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
 }  # fmt: skip
-_MONTH = "|".join(f"{name}|sept|{name[:3]}" if name == "september" else f"{name}|{name[:3]}" for name in _MONTHS)
+_MONTH = "|".join(f"{name}|sept|{name[:3]}" if name == "september" else f"{name}|{name[:3]}" for name in MONTHS)
 # The longest form first: a day with its year is one date, not two.
 _FORMS = (
     r"\d{4}-\d{2}-\d{2}",
@@ -61,7 +59,7 @@ def _absolute(words: str) -> str | None:
     name = re.search(_MONTH, rest)
     if name is None:
         return year[0]
-    month = next(place for place, month_name in enumerate(_MONTHS, 1) if month_name.startswith(name[0]))
+    month = next(place for place, month_name in enumerate(MONTHS, 1) if month_name.startswith(name[0]))
     day = re.search(r"\d{1,2}", rest)
     return date(int(year[0]), month, int(day[0])).isoformat() if day else f"{year[0]}-{month:02d}"
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memlake.transforms.base.arrays import Ints
-from memlake.transforms.base.errors import UsageError
-from memlake.transforms.represent.by_model.asked import check_choice
+from memlake.transforms.represent.common.checks import check_choices, check_least
 from memlake.transforms.represent.common.representation import Settings
 from memlake.transforms.text.canonical import Transcript, spoken
 from memlake.transforms.text.turn_pairs import FIRST, FOLDS, Pairs, fold_turns
@@ -69,18 +68,9 @@ class Written:
 
 
 def check_written_settings(settings: Settings) -> None:
-    """Refuse ways to write turns that there are not.
-
-    Raises:
-        UsageError: see above.
-    """
-    for name, choices in (("folds", FOLDS), ("speakers", SPEAKERS), ("captions", CAPTIONS), ("pads", PADS)):
-        check_choice(settings, name, choices)
-    if int(settings["batch"]) < 0:
-        raise UsageError(
-            f"batch={settings['batch']} is not allowed: at least 1 turn, or 0 for no batches",
-            hint="the default is batch=40",
-        )
+    """Raise UsageError for ways to write turns that there are not."""
+    check_choices(settings, folds=FOLDS, speakers=SPEAKERS, captions=CAPTIONS, pads=PADS)
+    check_least(settings, "batch", 0, default=40, allowed="at least 1 turn, or 0 for no batches")
 
 
 def write_pairs(transcript: Transcript, settings: Settings, *, dates: bool = True, order: str = "spoken") -> Written:
@@ -101,41 +91,41 @@ def write_pairs(transcript: Transcript, settings: Settings, *, dates: bool = Tru
     past = np.append(pairs.first[1:], len(texts))[: len(pairs.first)]
     members = list(map(range, pairs.first.tolist(), past.tolist()))
     dated = [labels[row] if dates else None for row in pairs.dated.tolist()]
-    pen = _Pen(texts, names, pads=settings["pads"] == "keep")
+    writer = _Writer(texts, names, pads=settings["pads"] == "keep")
     speakers = _usual(pairs, turns["speaker"].to_pylist())
     of_batch = np.split(np.arange(len(members)), np.flatnonzero(np.diff(written.batch)) + 1) if members else []
     for numbers in of_batch:
-        written.base.append(pen.at)
+        written.base.append(writer.at)
         sides = [
             (int(pair), [[row for row in members[pair] if pairs.is_user[row] == asks] for asks in (True, False)])
             for pair in numbers
         ]
         if order == "spoken":
             for pair, both in sides:
-                start = pen.at
-                pen.write(_prefix(pairs.number[pair], dated[pair]))
+                start = writer.at
+                writer.write(_prefix(pairs.number[pair], dated[pair]))
                 for side, rows in enumerate(both):
-                    if pen.side(rows, "" if names else spoken(_ROLES[side]), side, speakers[pair][side]):
-                        pen.write("\n")
-                pen.write("\n")
-                pen.sides.append((start, pen.at, pair))
+                    if writer.side(rows, "" if names else spoken(_ROLES[side]), side, speakers[pair][side]):
+                        writer.write("\n")
+                writer.write("\n")
+                writer.sides.append((start, writer.at, pair))
         else:
             for side in (0, 1):
                 for pair, both in sides:
-                    start = pen.at
-                    pen.write(_prefix(pairs.number[pair], None if side else dated[pair]))
-                    pen.side(both[side], "", side, speakers[pair][side])
-                    pen.write("\n")
-                    pen.sides.append((start, pen.at, pair))
+                    start = writer.at
+                    writer.write(_prefix(pairs.number[pair], None if side else dated[pair]))
+                    writer.side(both[side], "", side, speakers[pair][side])
+                    writer.write("\n")
+                    writer.sides.append((start, writer.at, pair))
                 if not side:
-                    pen.write("\n")
-        written.texts.append(pen.take())
-    written.source = np.array(pen.source, np.int64).reshape(-1, 3)
-    written.sides = np.array(pen.sides, np.int64).reshape(-1, 3)
+                    writer.write("\n")
+        written.texts.append(writer.take())
+    written.source = np.array(writer.source, np.int64).reshape(-1, 3)
+    written.sides = np.array(writer.sides, np.int64).reshape(-1, 3)
     return written
 
 
-class _Pen:
+class _Writer:
     """Writes texts and keeps account of what of them is the source's."""
 
     def __init__(self, texts: list[str], names: list[str] | None, *, pads: bool) -> None:

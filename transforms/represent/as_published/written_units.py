@@ -14,7 +14,7 @@ from memlake.schemas.units import UNITS
 from memlake.transforms.base.arrays import Bools, Ints
 from memlake.transforms.represent.as_published.written_pairs import Written
 from memlake.transforms.represent.common.representation import RepresentationSpec, Units
-from memlake.transforms.represent.common.units import Pieces, finish
+from memlake.transforms.represent.common.units import Pieces, finish, with_columns
 from memlake.transforms.text.canonical import rank_in_run
 
 
@@ -61,7 +61,7 @@ def written_units(
         settings_json({**more, "turns": [int(pairs.number[pair]) for pair in of_it]})
         for more, of_it in zip(attributes, of_unit, strict=True)
     ]
-    units = _replaced(
+    units = with_columns(
         made.units,
         session_id=_only(turns["session_id"], transcript.session_of(transcript.start)[pieces.turn], pieces),
         event_at=first_said if at is None else pc.coalesce(at, first_said),
@@ -105,17 +105,9 @@ def _only(column: pa.ChunkedArray, codes: Ints, pieces: Pieces) -> pa.Array:
 def _without_characters(provenance: pa.Table, bare: Bools) -> pa.Table:
     nothing = pa.scalar(None, pa.int64())
     mask = pa.array(bare)
-    return _replaced(
+    return with_columns(
         provenance,
         char_start=pc.if_else(mask, nothing, provenance["char_start"]),
         char_end=pc.if_else(mask, nothing, provenance["char_end"]),
         grounding=pc.if_else(mask, "none", provenance["grounding"]),
     )
-
-
-def _replaced(table: pa.Table, **columns: pa.Array | pa.ChunkedArray) -> pa.Table:
-    """The table with other values in some columns, under their own fields."""
-    for name, column in columns.items():
-        place = table.schema.get_field_index(name)
-        table = table.set_column(place, table.schema.field(place), column.cast(table.schema.field(place).type))
-    return table

@@ -20,6 +20,7 @@ from memlake.transforms.represent.by_model.extraction import (
     text_tokens,
 )
 from memlake.transforms.represent.by_model.pieces import ORDERS, Piece, check_piece_settings, pieces_of
+from memlake.transforms.represent.common.checks import check_choices, check_least
 from memlake.transforms.represent.common.representation import (
     Asking,
     Representation,
@@ -44,8 +45,8 @@ ASKING_SETTINGS: Settings = {
     "provider": "",
 }
 REMINDER = "reminder"
-# The settings that reproduce how published studies ask. At their defaults they are no part of the settings hash, so that what
-# was made before they were there is still known.
+# The settings that reproduce how published studies ask. At their defaults they are no part of the settings hash, so that
+# units from before these settings existed keep theirs.
 PUBLISHED_SETTINGS: Settings = {
     "folds": FOLDS[0],
     "user": FIRST,
@@ -98,19 +99,11 @@ def representation_of_answers(
 
 
 def check_asking_settings(settings: Settings) -> None:
-    """Refuse pieces, sampling and room that make no sense.
-
-    Raises:
-        UsageError: see above.
-    """
+    """Raise UsageError for pieces, sampling and room that make no sense."""
     settings = {**_ALL, **settings}
     check_piece_settings(settings)
-    room, temperature = int(settings["max_output_tokens"]), float(settings["temperature"])
-    if room < LEAST_REPLY_TOKENS:
-        raise UsageError(
-            f"max_output_tokens={room} is not allowed: at least {LEAST_REPLY_TOKENS}",
-            hint="the default is max_output_tokens=8192",
-        )
+    check_least(settings, "max_output_tokens", LEAST_REPLY_TOKENS, default=8192)
+    temperature = float(settings["temperature"])
     if not 0 <= temperature <= 2:
         raise UsageError(
             f"temperature={temperature} is not allowed: from 0 to 2", hint="the default is temperature=0.0"
@@ -118,28 +111,9 @@ def check_asking_settings(settings: Settings) -> None:
 
 
 def check_published_asking(settings: Settings) -> None:
-    """Refuse values of the settings that reproduce how published studies ask.
-
-    Raises:
-        UsageError: a choice that there is not, or a negative count.
-    """
-    check_choice(settings, "folds", FOLDS)
-    check_choice(settings, "order", ORDERS)
-    check_choice(settings, "on_cut", ON_CUT)
-    if int(settings["repairs"]) < 0:
-        raise UsageError(f"repairs={settings['repairs']} is not allowed: at least 0", hint="the default is repairs=2")
-
-
-def check_choice(settings: Settings, name: str, choices: tuple[str, ...]) -> None:
-    """Refuse a setting that is none of the values it may have.
-
-    Raises:
-        UsageError: says which there are.
-    """
-    if settings[name] not in choices:
-        raise UsageError(
-            f"{name}={settings[name]!r} is not one of {', '.join(choices)}", hint=f"the default is {name}={choices[0]}"
-        )
+    """Raise UsageError for values of PUBLISHED_SETTINGS that are not allowed."""
+    check_choices(settings, folds=FOLDS, order=ORDERS, on_cut=ON_CUT)
+    check_least(settings, "repairs", 0, default=2)
 
 
 def pieces_for(settings: Settings, turns: pa.Table) -> list[Piece]:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
 import numpy as np
@@ -11,14 +11,18 @@ import pyarrow as pa
 from memlake.schemas.extractions import EXTRACTIONS
 from memlake.schemas.links import LINKS
 from memlake.schemas.table import TIME, settings_json
-from memlake.transforms.base.conversation import DeadLetter, Outcome
+from memlake.transforms.base.arrays import Ints
+from memlake.transforms.base.conversation import DeadLetter
 from memlake.transforms.represent.by_model.extraction import Answer
 from memlake.transforms.represent.by_model.grounding import Grounded, Grounding, Span
 from memlake.transforms.represent.by_model.pieces import Piece
 from memlake.transforms.represent.common.representation import RepresentationSpec, Units
 from memlake.transforms.represent.common.units import provenance_table, unit_table
-from memlake.transforms.text.canonical import header, rank_in_run
+from memlake.transforms.text.canonical import header, ints, rank_in_run
 from memlake.transforms.text.clean import mend
+
+# The columns of extractions that an answer has under their own names.
+_OF_ANSWER = ("outcome", "calls", "splits", "repairs", "dropped", "tokens_in", "tokens_out", "request_hash")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +52,7 @@ class Item:
 
 @dataclass(slots=True)
 class Tally:
-    """What was made of one answer."""
+    """What was made of one answer: the columns of extractions of the same names."""
 
     units: int = 0
     duplicates: int = 0
@@ -70,8 +74,6 @@ def extracted_units(
     """Make the items units.
 
     Args:
-        spec: what is made.
-        answers: as asked, in order.
         items: in the order of their answers.
         tallies: one an answer; `units` and `stored_chars` are counted here, the rest where duplicates were merged.
     """
@@ -148,35 +150,19 @@ def _row(spec: RepresentationSpec, answer: Answer, number: int, tally: Tally) ->
         "session_id": piece.session_id,
         "first_ordinal": piece.turns[0].ordinal,
         "last_ordinal": piece.turns[-1].ordinal,
-        "outcome": answer.outcome,
         "reason": answer.reason or None,
-        "units": tally.units,
-        "calls": answer.calls,
         "mode": answer.mode or None,
-        "splits": answer.splits,
-        "repairs": answer.repairs,
-        "duplicates": tally.duplicates,
-        "dropped": answer.dropped,
-        "exact": tally.exact,
-        "normalised": tally.normalised,
-        "fuzzy": tally.fuzzy,
-        "ungrounded": tally.ungrounded,
-        "tokens_in": answer.tokens_in,
-        "tokens_out": answer.tokens_out,
         "source_chars": piece.chars,
-        "stored_chars": tally.stored_chars,
-        "request_hash": answer.request_hash,
+        **{name: getattr(answer, name) for name in _OF_ANSWER},
+        **asdict(tally),
     }
 
 
 def _letter(spec: RepresentationSpec, answer: Answer) -> DeadLetter | None:
     """What was lost of a piece: all of it, a second pass, or items that broke the schema."""
-    outcome: Outcome = "dropped"
-    scope = "turn"
-    if answer.outcome != "failed":
-        if not answer.reason and not answer.dropped:
-            return None
-        outcome, scope = ("kept", "turn") if answer.reason else ("dropped", "unit")
+    is_failed = answer.outcome == "failed"
+    if not (is_failed or answer.reason or answer.dropped):
+        return None
     reason = answer.reason or "invalid_items"
     lost = f"{answer.dropped} items: " if answer.dropped else ""
     piece = answer.piece
@@ -185,10 +171,10 @@ def _letter(spec: RepresentationSpec, answer: Answer) -> DeadLetter | None:
         f"{spec.name}, {piece.about}: {lost}{_storable(' '.join(answer.detail.split())[:500]) or reason}",
         f"{piece.corpus}/{piece.conversation_id}",
         piece.turns[0].ordinal,
-        scope,
-        outcome,
-        "extract",
-        _storable(answer.raw) or None,
+        scope="turn" if is_failed or answer.reason else "unit",
+        outcome="kept" if answer.reason and not is_failed else "dropped",
+        stage="extract",
+        payload=_storable(answer.raw) or None,
     )
 
 
@@ -216,7 +202,6 @@ def _spans(grounded: Sequence[Grounded]) -> list[tuple[str, Span]]:
     return [places[key] for key in sorted(places)]
 
 
-def _ordinals(conversations: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _ordinals(conversations: Sequence[str]) -> Ints:
     """The place of each entry within its conversation."""
-    codes = pa.array(conversations, pa.string()).dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    return rank_in_run(np.asarray(codes, np.int64))
+    return rank_in_run(ints(pa.array(conversations, pa.string()).dictionary_encode().indices))

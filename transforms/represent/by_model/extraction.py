@@ -299,7 +299,6 @@ def checked_items(
     What an item says beyond the schema is left out, and what it leaves out is null where that is allowed.
 
     Args:
-        value: the reply, of which nothing is known yet.
         schema: of the whole reply.
         key: of the list in it; '' when the reply as a whole is the item.
         is_valid: whether the whole reply is known to keep to the schema.

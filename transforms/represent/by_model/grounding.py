@@ -98,12 +98,12 @@ class Source:
     @cached_property
     def turns(self) -> list[Stretch]:
         """The turns one by one."""
-        return [text_of(turn) for turn in self.piece.turns]
+        return [Stretch(turn.text, ((turn, 0, turn.start, len(turn.text)),)) for turn in self.piece.turns]
 
     @cached_property
     def whole(self) -> list[Stretch]:
         """All turns together, as the canonical text has them and without names; nothing for a single turn."""
-        return [texts_of(self.piece, names=names) for names in (True, False)] if len(self.turns) > 1 else []
+        return [_joined(self.piece, names=names) for names in (True, False)] if len(self.turns) > 1 else []
 
 
 def cited_turns(piece: Piece, numbers: Sequence[int]) -> list[int]:
@@ -112,13 +112,7 @@ def cited_turns(piece: Piece, numbers: Sequence[int]) -> list[int]:
 
 
 def ground(quote: str, source: Source, numbers: Sequence[int] = ()) -> Grounded:
-    """Where a quote stands in a piece.
-
-    Args:
-        quote: as the model gave it.
-        source: the piece.
-        numbers: of the turns that the model cites, from 1, as it gave them.
-    """
+    """Where a quote stands in a piece, by the quote as the model gave it and the numbers, from 1, of the turns it cites."""
     cited = cited_turns(source.piece, numbers)
     first = [source.turns[place] for place in cited]
     others = [stretch for place, stretch in enumerate(source.turns) if place not in set(cited)]
@@ -300,12 +294,7 @@ def _found(quote: str, text: str) -> Iterator[tuple[int, int]]:
         at = text.find(quote, at + 1)
 
 
-def text_of(turn: PieceTurn) -> Stretch:
-    """A turn's text."""
-    return Stretch(turn.text, ((turn, 0, turn.start, len(turn.text)),))
-
-
-def texts_of(piece: Piece, *, names: bool) -> Stretch:
+def _joined(piece: Piece, *, names: bool) -> Stretch:
     """All turns of a piece, a line each: with their speakers' names as in the canonical text, or without."""
     parts, lines, at = [], [], 0
     for turn in piece.turns:

@@ -17,12 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from memlake.schemas.table import settings_json
-from memlake.schemas.units import UNITS
 from memlake.transforms.represent.by_model.asked import (
     ASKING_SETTINGS,
     asked_of,
     check_asking_settings,
-    check_choice,
     list_need,
     representation_of_answers,
 )
@@ -31,8 +29,9 @@ from memlake.transforms.represent.by_model.extraction import Answer, PieceReques
 from memlake.transforms.represent.by_model.folding import fold, shows_nothing
 from memlake.transforms.represent.by_model.pieces import Piece, pieces_of
 from memlake.transforms.represent.by_model.quoted import object_of
+from memlake.transforms.represent.common.checks import check_choices
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
-from memlake.transforms.represent.common.units import slice_units
+from memlake.transforms.represent.common.units import slice_units, with_columns
 from memlake.transforms.text.canonical import Transcript, spoken, transcript_of
 
 VALUES = ("turn", "exchange", "session")
@@ -43,21 +42,15 @@ _SETTINGS: Settings = {name: value for name, value in ASKING_SETTINGS.items() if
 Place = tuple[str, int]
 
 
-def key_schema(kind: str) -> dict[str, Any]:
+def _schema(kind: str) -> dict[str, Any]:
     """JSON Schema of a reply that gives keys turn by turn."""
     item = object_of({"turn": {"type": "integer"}, kind: {"type": "array", "items": {"type": "string"}}})
     return object_of({"turns": {"type": "array", "items": item}})
 
 
-def check_key_settings(settings: Settings) -> None:
-    """Refuse settings that make no index keys.
-
-    Raises:
-        UsageError: a value that is none of those allowed.
-    """
+def _check(settings: Settings) -> None:
     check_asking_settings(settings)
-    check_choice(settings, "value", VALUES)
-    check_choice(settings, "key", KEYS)
+    check_choices(settings, value=VALUES, key=KEYS)
 
 
 def _units(spec: RepresentationSpec, turns: pa.Table, answers: Sequence[Answer], *, kind: str) -> Units:
@@ -65,17 +58,17 @@ def _units(spec: RepresentationSpec, turns: pa.Table, answers: Sequence[Answer],
     answers, keys, merged = _keys_of(answers, kind)
     values = pieces_of(turns, granularity=str(spec.settings["value"]))
     slices = _slices(spec, transcript_of(turns), values)
-    units = slices.units
     of_value = [_distinct(keys, value) for value in values]
     key_text = [
         _key_text(shown, chars, own, _BETWEEN[kind], whole=spec.settings["key"] == "value_keys")
         for shown, chars, own in zip(
-            units["show_text"].to_pylist(), units["header_chars"].to_pylist(), of_value, strict=True
+            slices.units["show_text"].to_pylist(), slices.units["header_chars"].to_pylist(), of_value, strict=True
         )
     ]
-    for name, column in (("key_text", key_text), ("attributes", [settings_json({"keys": own}) for own in of_value])):
-        field = UNITS.schema.field(name)
-        units = units.set_column(units.schema.get_field_index(name), field, pa.array(column, field.type))
+    attributes = [settings_json({"keys": own}) for own in of_value]
+    units = with_columns(
+        slices.units, key_text=pa.array(key_text, pa.string()), attributes=pa.array(attributes, pa.string())
+    )
     extractions, dead, unfinished = accounts_of(spec, answers, _tallies(answers, merged, values))
     return Units(units, slices.provenance, slices.links, extractions, dead, unfinished)
 
@@ -150,7 +143,7 @@ def _request(settings: Settings, *, kind: str) -> PieceRequest:
     return asked_of(
         settings,
         schema_name=kind,
-        schema=key_schema(kind),
+        schema=_schema(kind),
         items="turns",
         need=lambda piece: list_need(piece, of_text=of_text, of_turn=30),
     )
@@ -160,7 +153,7 @@ def _representation(kind: str) -> Representation:
     return representation_of_answers(
         kind,
         {**_SETTINGS, "prompt": kind, "value": VALUES[0], "key": KEYS[0]},
-        check=check_key_settings,
+        check=_check,
         request=partial(_request, kind=kind),
         units=partial(_units, kind=kind),
     )

@@ -6,16 +6,18 @@ of two sides (transforms/text/turn_pairs.py), as published studies ask. An excha
 """
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, pairwise
+from typing import Any
 
 import pyarrow as pa
 
 from memlake.transforms.base.errors import UsageError
 from memlake.transforms.llm.prompting import data_block
 from memlake.transforms.represent.common.representation import Settings
+from memlake.transforms.text.canonical import spoken
 from memlake.transforms.text.turn_pairs import FIRST, FOLDS, fold_turns
 
 GRANULARITIES = ("turn", "exchange", "session", "turns")
@@ -29,7 +31,6 @@ _COLUMNS = (
     "corpus", "conversation_id", "ordinal", "session_id", "session_label", "session_at", "turn_id",
     "speaker", "role", "text", "said_at", "char_start",
 )  # fmt: skip
-_PREFIX_MARKS = 2  # ': ' between a speaker and what they say
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +68,30 @@ class Piece:
     """Neighbouring turns of one session, or of several in a batch.
 
     Attributes:
-        session_id: null when it spans several.
-        session_label: the session's date as the source prints it; null when it spans several.
         context: turns just before it in the session, shown but not extracted from.
         context_turns: how many of these are wanted; there are fewer where the session starts.
     """
 
     corpus: str
     conversation_id: str
-    session_id: str | None
-    session_label: str | None
     turns: tuple[PieceTurn, ...]
     context: tuple[PieceTurn, ...] = ()
     context_turns: int = 0
+
+    @property
+    def spans_sessions(self) -> bool:
+        """Whether its turns are of several sessions."""
+        return self.turns[0].session_id != self.turns[-1].session_id
+
+    @property
+    def session_id(self) -> str | None:
+        """The session of its turns; None when they are of several."""
+        return None if self.spans_sessions else self.turns[0].session_id
+
+    @property
+    def session_label(self) -> str | None:
+        """The session's date as the source prints it; None when its turns are of several."""
+        return None if self.spans_sessions else self.turns[0].session_label
 
     @property
     def is_blank(self) -> bool:
@@ -107,11 +119,7 @@ class Piece:
 
 
 def check_piece_settings(settings: Settings) -> None:
-    """Refuse a granularity that there is not, and counts that make no piece.
-
-    Raises:
-        UsageError: see above.
-    """
+    """Raise UsageError for a granularity that there is not, and counts that make no piece."""
     granularity, turns, context = settings["granularity"], int(settings["turns"]), int(settings["context"])
     if granularity not in (*GRANULARITIES, BATCH):
         raise UsageError(
@@ -144,20 +152,19 @@ def pieces_of(
     """
     pairs = fold_turns(turns, folds=folds, user=user)
     batch = pairs.batches(count)[pairs.pair].tolist()
-    is_batch = granularity == BATCH
+    rows = zip(turns.select(_COLUMNS).to_pylist(), pairs.is_user.tolist(), batch, strict=True)
 
-    def home(row: tuple[str, str, PieceTurn, int]) -> tuple[str, str, str | None]:
-        return row[0], row[1], None if is_batch else row[2].session_id
+    def home(row: tuple[dict[str, Any], bool, int]) -> tuple[str, str, str | None]:
+        return row[0]["corpus"], row[0]["conversation_id"], None if granularity == BATCH else row[0]["session_id"]
 
     pieces: list[Piece] = []
-    for (corpus, conversation, _), rows in groupby(_rows(turns, pairs.is_user.tolist(), batch), key=home):
-        numbered = [(turn, number) for *_, turn, number in rows]
+    for (corpus, conversation, _), group in groupby(rows, key=home):
+        numbered = [(_turn_of(row, is_user=asks), number) for row, asks, number in group]
         here = tuple(turn for turn, _ in numbered)
-        place = 0
-        for run in _batches(numbered) if is_batch else _runs(here, granularity, count):
-            before = here[max(0, place - context) : place]
-            pieces.append(Piece(corpus, conversation, *_session_of(run), run, before, context))
-            place += len(run)
+        cuts = _cuts(here, granularity, count, [number for _, number in numbered])
+        for start, end in pairwise([0, *cuts, len(here)]):
+            before = here[max(0, start - context) : start]
+            pieces.append(Piece(corpus, conversation, here[start:end], before, context))
     return pieces
 
 
@@ -178,18 +185,7 @@ def halves(piece: Piece) -> tuple[Piece, Piece] | None:
         right = (replace(turn, text=turn.text[at:], start=turn.start + at, whole=False),)
     before = (*piece.context, *left)
     context = before[len(before) - min(piece.context_turns, len(before)) :]
-    return _part(piece, left, piece.context), _part(piece, right, context)
-
-
-def _part(piece: Piece, turns: tuple[PieceTurn, ...], context: tuple[PieceTurn, ...]) -> Piece:
-    session_id, label = _session_of(turns)
-    return replace(piece, session_id=session_id, session_label=label, turns=turns, context=context)
-
-
-def _session_of(turns: Sequence[PieceTurn]) -> tuple[str | None, str | None]:
-    """The session of these turns and its date; nulls when they are of several."""
-    first, last = turns[0], turns[-1]
-    return (first.session_id, first.session_label) if first.session_id == last.session_id else (None, None)
+    return replace(piece, turns=left), replace(piece, turns=right, context=context)
 
 
 def middle_of(text: str) -> int:
@@ -221,49 +217,36 @@ def _middle_turn(turns: Sequence[PieceTurn]) -> int:
     return best[1]
 
 
-def _rows(turns: pa.Table, is_user: Sequence[bool], batch: Sequence[int]) -> Iterator[tuple[str, str, PieceTurn, int]]:
-    """Corpus, conversation, turn and batch of each row."""
-    rows = turns.select(_COLUMNS).to_pylist()
-    for row, asks, number in zip(rows, is_user, batch, strict=True):
-        turn = PieceTurn(
-            row["ordinal"],
-            row["turn_id"],
-            row["speaker"],
-            row["role"],
-            row["text"],
-            row["said_at"] or row["session_at"],
-            row["char_start"] + len(row["speaker"]) + _PREFIX_MARKS,
-            is_user=asks,
-            session_id=row["session_id"],
-            session_label=row["session_label"],
-        )
-        yield row["corpus"], row["conversation_id"], turn, number
+def _turn_of(row: dict[str, Any], *, is_user: bool) -> PieceTurn:
+    return PieceTurn(
+        row["ordinal"],
+        row["turn_id"],
+        row["speaker"],
+        row["role"],
+        row["text"],
+        row["said_at"] or row["session_at"],
+        row["char_start"] + len(spoken(row["speaker"])),
+        is_user=is_user,
+        session_id=row["session_id"],
+        session_label=row["session_label"],
+    )
 
 
-def _batches(numbered: Sequence[tuple[PieceTurn, int]]) -> Iterator[tuple[PieceTurn, ...]]:
-    """Runs of turns of the same batch."""
-    for _, run in groupby(numbered, key=lambda row: row[1]):
-        yield tuple(turn for turn, _ in run)
-
-
-def _runs(turns: tuple[PieceTurn, ...], granularity: str, count: int) -> Iterator[tuple[PieceTurn, ...]]:
+def _cuts(turns: tuple[PieceTurn, ...], granularity: str, count: int, batch: Sequence[int]) -> list[int]:
+    """Before which turns a piece begins, but for the first."""
+    places = range(1, len(turns))
     if granularity == "session":
-        yield turns
-    elif granularity == "turn":
-        yield from ((turn,) for turn in turns)
-    elif granularity == "turns":
+        return []
+    if granularity == "turn":
+        return list(places)
+    if granularity == "turns":
         # Counted from the start, not evenly: when a session grows, its earlier pieces were asked about already.
-        yield from (turns[start : start + count] for start in range(0, len(turns), count))
-    else:
-        yield from _exchanges(turns)
-
-
-def _exchanges(turns: tuple[PieceTurn, ...]) -> Iterator[tuple[PieceTurn, ...]]:
+        return list(range(count, len(turns), count))
+    if granularity == BATCH:
+        return [place for place in places if batch[place] != batch[place - 1]]
     has_user = any(turn.role == "user" for turn in turns)
     opens = [turn.role == "user" if has_user else turn.speaker == turns[0].speaker for turn in turns]
-    cuts = [place for place in range(1, len(turns)) if opens[place] and not opens[place - 1]]
-    for start, end in zip([0, *cuts], [*cuts, len(turns)], strict=True):
-        yield turns[start:end]
+    return [place for place in places if opens[place] and not opens[place - 1]]
 
 
 def transcript_block(piece: Piece, order: str = ORDERS[0]) -> str:
@@ -282,14 +265,14 @@ def transcript_block(piece: Piece, order: str = ORDERS[0]) -> str:
     Each line is a JSON object, so a line break, a quote or a mark within a text stays within its string. The digits of
     the mark are a hash of what is between them, so that nobody who writes a message can know them.
     """
-    spans_several = piece.session_id is None
     numbered = list(enumerate(piece.turns, 1))
     if order == "by_side":
         numbered.sort(key=lambda line: not line[1].is_user)
-    dates: dict[str, object] = {} if spans_several else {"session_date": piece.session_label}
+    dates: dict[str, object] = {} if piece.spans_sessions else {"session_date": piece.session_label}
 
     def dated(turn: PieceTurn) -> dict[str, object]:
-        return {"session_date": turn.session_label} if spans_several and (turn.is_user or order == "spoken") else {}
+        is_dated = piece.spans_sessions and (turn.is_user or order == "spoken")
+        return {"session_date": turn.session_label} if is_dated else {}
 
     return data_block(
         "transcript",

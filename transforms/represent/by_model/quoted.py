@@ -22,7 +22,6 @@ from memlake.transforms.represent.by_model.asked import (
     PUBLISHED_SETTINGS,
     asked_of,
     check_asking_settings,
-    check_choice,
     check_published_asking,
     list_need,
     representation_of_answers,
@@ -32,6 +31,7 @@ from memlake.transforms.represent.by_model.extraction import Answer, PieceReques
 from memlake.transforms.represent.by_model.folding import fold, shows_nothing
 from memlake.transforms.represent.by_model.grounding import Grounded, Source, cited_turns, ground
 from memlake.transforms.represent.by_model.pieces import Piece
+from memlake.transforms.represent.common.checks import check_choices
 from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
 from memlake.transforms.text.dates import parse_time
 
@@ -40,6 +40,9 @@ TEXT: dict[str, Any] = {"type": "string"}
 TEXT_OR_NULL: dict[str, Any] = {"type": ["string", "null"]}
 NUMBERS: dict[str, Any] = {"type": "array", "items": {"type": "integer"}}
 _TEXTS = ("content", "content_quote", "quote")
+_UNGROUNDED = ("keep", "drop")
+_HEADERS = ("every", "none")
+_MERGES = ("same", "overlap")
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 _CLOCKED = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -79,7 +82,7 @@ class Quoted:
         return representation_of_answers(
             self.name,
             {**ASKING_SETTINGS, **settings, **PUBLISHED_SETTINGS},
-            check=check_quoted_settings,
+            check=_check,
             request=self.request,
             units=self.units,
         )
@@ -106,18 +109,9 @@ class Quoted:
         return extracted_units(spec, answers, items, tallies)
 
 
-def check_quoted_settings(settings: Settings) -> None:
-    """Refuse settings that make no statements.
-
-    Raises:
-        UsageError: a value that is none of those allowed.
-    """
+def _check(settings: Settings) -> None:
     check_asking_settings(settings)
-    check_choice(settings, "show", _TEXTS)
-    check_choice(settings, "key", _TEXTS)
-    check_choice(settings, "ungrounded", ("keep", "drop"))
-    check_choice(settings, "header", ("every", "none"))
-    check_choice(settings, "merge", ("same", "overlap"))
+    check_choices(settings, show=_TEXTS, key=_TEXTS, ungrounded=_UNGROUNDED, header=_HEADERS, merge=_MERGES)
     check_published_asking(settings)
 
 

@@ -61,13 +61,7 @@ class _Chain:
     stopped: str = ""
 
 
-def check_rolling_settings(settings: Settings) -> None:
-    """Refuse a cap that holds no summary, or that a reply has no room for.
-
-    Raises:
-        UsageError: see above.
-        NotFoundError: no such prompt.
-    """
+def _check(settings: Settings) -> None:
     check_asking_settings(settings)
     summary_request(settings)
     cap, room = int(settings["cap_tokens"]), int(settings["max_output_tokens"])
@@ -214,6 +208,6 @@ ROLLING_SUMMARY = Representation(
     "rolling_summary",
     None,
     summary_settings("rolling_summary", cap_tokens=800),
-    check=check_rolling_settings,
+    check=_check,
     asking=Asking(build_rolling_summary, _first_requests, lambda settings: material_of(summary_request(settings))),
 )

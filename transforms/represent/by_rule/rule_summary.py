@@ -36,12 +36,7 @@ def clause_end(text: str, *, least_words: int, most_words: int) -> int:
     return len(text[:stop].rstrip())
 
 
-def check_rule_summary_settings(settings: Settings) -> None:
-    """Refuse word counts that keep nothing.
-
-    Raises:
-        UsageError: not 1 <= least_words <= most_words.
-    """
+def _check(settings: Settings) -> None:
     least, most = int(settings["least_words"]), int(settings["most_words"])
     if not 1 <= least <= most:
         raise UsageError(
@@ -50,13 +45,8 @@ def check_rule_summary_settings(settings: Settings) -> None:
         )
 
 
-def build_rule_summary(spec: RepresentationSpec, turns: pa.Table) -> Units:
-    """Make each session a unit: its date header and, a line a turn, `speaker: first clause`.
-
-    Raises:
-        UsageError: word counts that keep nothing.
-    """
-    check_rule_summary_settings(spec.settings)
+def _build(spec: RepresentationSpec, turns: pa.Table) -> Units:
+    """Make each session a unit: its date header and, a line a turn, `speaker: first clause`."""
     least, most = int(spec.settings["least_words"]), int(spec.settings["most_words"])
     transcript = transcript_of(turns)
     texts = transcript.turns["text"].to_pylist()
@@ -81,6 +71,4 @@ def build_rule_summary(spec: RepresentationSpec, turns: pa.Table) -> Units:
     )
 
 
-RULE_SUMMARY = Representation(
-    "rule_summary", build_rule_summary, {"least_words": 4, "most_words": 12}, check=check_rule_summary_settings
-)
+RULE_SUMMARY = Representation("rule_summary", _build, {"least_words": 4, "most_words": 12}, check=_check)

@@ -67,7 +67,7 @@ class Representation:
 
 @dataclass(frozen=True, slots=True)
 class RepresentationSpec:
-    """One representation under one name with its settings filled in: what a pipeline is told to make."""
+    """One representation under one name with its settings filled in: what a pipeline makes."""
 
     name: str
     kind: str

@@ -59,10 +59,7 @@ def finish(
     """Units and provenance of a representation that is made from the transcript itself.
 
     Args:
-        spec: what is made.
-        transcript: the batch that it is made from.
         pieces: at least one for each unit.
-        kind: of all these units.
         show_text: one entry a unit, in the transcript's order, as all that follow.
         header_chars: leading code points of show_text that are no slice.
         span: start and end on the line for slices; None for units that are put together.
@@ -121,9 +118,6 @@ def slice_units(
     """Make a unit of each span [start, end) of the transcript's line, with exact provenance; none crosses a session.
 
     Args:
-        spec: what is made.
-        transcript: the batch that it is made from.
-        kind: of all these units.
         start: first code point on the line, never decreasing from one session to the next.
         end: one past the last.
         leads: what stands before each slice; the session's date header when not given.
@@ -147,9 +141,6 @@ def slice_texts(
     """Make a unit of each span of a turn's own text; its lead is the session's date header and `speaker: `.
 
     Args:
-        spec: what is made.
-        transcript: the batch that it is made from.
-        kind: of all these units.
         turn: the row of each span's turn, never decreasing.
         spans: code points within that turn's text.
     """
@@ -158,6 +149,15 @@ def slice_texts(
     speakers = transcript.turns["speaker"].take(pa.array(turn)).to_pylist()
     leads = [header + spoken(name) for header, name in zip(headers, speakers, strict=True)]
     return slice_units(spec, transcript, kind=kind, start=start, end=end, leads=leads)
+
+
+def with_columns(table: pa.Table, **columns: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """The table with other values in some columns, under their own fields."""
+    for name, column in columns.items():
+        place = table.schema.get_field_index(name)
+        field = table.schema.field(place)
+        table = table.set_column(place, field, column.cast(field.type))
+    return table
 
 
 def unit_table(
