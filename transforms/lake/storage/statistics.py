@@ -19,7 +19,7 @@ from memlake.transforms.lake.storage.place import open_parquet
 NULLS_OF_TEXTS = "memlake.nulls_of_texts"
 # The one string whose own bounds are in the log: files are chosen by it. Other strings are between the least and the
 # greatest there is, since a log outlives what it tells of: what was forgotten shall not be read in it.
-BOUNDED_STRING = "conversation_id"
+_BOUNDED_STRING = "conversation_id"
 _LEAST, _GREATEST = "", "\U0010ffff" * 32
 _MILLISECOND = timedelta(milliseconds=1)
 _LARGEST = float.fromhex("0x1.fffffep+127")  # of float32, which is also a float64
@@ -58,7 +58,7 @@ def _bounds(field: pa.Field, statistics: list[pq.Statistics | None]) -> tuple[An
     if pa.types.is_floating(field.type):
         return -_LARGEST, _LARGEST  # a NaN is between no bounds, so Parquet keeps none of a row group with one
     known = [part for part in statistics if part is not None and part.has_min_max]  # a row group of nulls has none
-    if pa.types.is_string(field.type) and (field.name != BOUNDED_STRING or len(known) < len(statistics)):
+    if pa.types.is_string(field.type) and (field.name != _BOUNDED_STRING or len(known) < len(statistics)):
         return _LEAST, _GREATEST  # Parquet keeps no bounds of a row group with a string of some kilobytes
     low, high = min(part.min for part in known), max(part.max for part in known)
     if pa.types.is_timestamp(field.type):
@@ -75,7 +75,7 @@ def are_complete(schema: pa.Schema, logged: Mapping[str, Mapping[str, object] | 
 
     Args:
         schema: the table's.
-        logged: an add action of `DeltaTable.get_add_actions`, its `min` and `null_count`.
+        logged: an add action of `DeltaTable.get_add_actions`: its `partition`, `min` and `null_count`.
     """
     low, nulls = logged.get("min") or {}, logged.get("null_count") or {}
     partition = logged.get("partition") or {}
