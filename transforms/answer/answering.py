@@ -85,6 +85,7 @@ async def answer_contexts(
     Args:
         contexts: rows of contexts whose text is kept.
         questions: rows of questions; each under any of its label sets, or all.
+        model: None for a reader that asks none.
         language: of content tokens, which an extractive reader goes by.
 
     Raises:

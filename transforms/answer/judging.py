@@ -95,6 +95,7 @@ async def judge_answers(
 
     Args:
         labels: rows of questions, of every label set that is judged against.
+        model: None for a judge that asks none.
         language: of content tokens, which the judge `match` goes by.
 
     Raises:

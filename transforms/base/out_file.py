@@ -9,6 +9,10 @@ from memlake.transforms.base.errors import NotFoundError, UsageError
 def check_out(out: Path, suffixes: Sequence[str], *, example: str) -> None:
     """Refuse a file that could not be written.
 
+    Args:
+        suffixes: of the formats that there are.
+        example: a good name.
+
     Raises:
         UsageError: its suffix is none of them.
         NotFoundError: its folder does not exist.
