@@ -14,7 +14,7 @@ from memlake.transforms.lake.query.stored_shards import check_representations
 from memlake.transforms.lake.storage.lake import open_lake
 from memlake.transforms.lake.storage.parts import UNITS_PART, VECTORS_PART, BaseParts
 from memlake.transforms.lake.storage.snapshot import Snapshot
-from memlake.transforms.link.batches import LinkWish, not_embedded
+from memlake.transforms.link.batches import LinkSpec, not_embedded
 from memlake.transforms.represent.batches import BuildSpec
 
 
@@ -31,10 +31,10 @@ def link(settings: LinkRunSettings) -> dict[str, object]:
         chosen = check_representations(base, settings.corpus, tuple(dict.fromkeys(settings.names)))
         for name in chosen:
             _check_embedded(base, settings.corpus, name, settings.embedder)
-        wish = LinkWish(settings.embedder, settings.links)
+        spec = LinkSpec(settings.embedder, settings.links)
         build = BuildSpec(BaseParts(str(lake.root), base.snapshot_id, settings.corpus), ())
         seed = seed_of(build, "link", settings.embedder, settings.links.settings_hash, *chosen)
-        job = StageJob(build, run.run_id, settings.execution, links=wish)
+        job = StageJob(build, run.run_id, settings.execution, links=spec)
         published, report = Landing(run, job, settings.lock_timeout_s).land(
             base, from_stored(settings, "units", seed, chosen)
         )

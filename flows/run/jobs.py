@@ -24,7 +24,7 @@ from memlake.transforms.base.sources import Shard
 from memlake.transforms.embed.beam import EmbedUnits
 from memlake.transforms.lake.stage.beam import StageFiles
 from memlake.transforms.lake.stage.progress import Progress
-from memlake.transforms.link.batches import LinkWish
+from memlake.transforms.link.batches import LinkSpec
 from memlake.transforms.link.beam import LinkUnits
 from memlake.transforms.read.beam import GatherTurns, ReadShards
 from memlake.transforms.represent.batches import BuildSpec
@@ -55,7 +55,7 @@ class StageJob:
     run_id: str
     execution: Execution
     options: ReadOptions = field(default_factory=ReadOptions)
-    links: LinkWish | None = None
+    links: LinkSpec | None = None
 
     @property
     def lake(self) -> str:

@@ -27,14 +27,14 @@ from memlake.transforms.link.similar import link_rows, similar_units, texts_of
 
 
 @dataclass(frozen=True, slots=True)
-class LinkWish:
+class LinkSpec:
     """What is linked by what: links of stored units by the vectors of one embedder."""
 
     embedder: str
     settings: LinkSettings
 
 
-def link_batch(batch: Batch, base_parts: BaseParts, wish: LinkWish) -> Batch:
+def link_batch(batch: Batch, base_parts: BaseParts, spec: LinkSpec) -> Batch:
     """Replace a batch's units, which are stored, by the links among them, where the lake lacks them, and their parts.
 
     The parts of units and vectors stay in the batch, not to land but to be compared: where another writer has changed
@@ -50,19 +50,19 @@ def link_batch(batch: Batch, base_parts: BaseParts, wish: LinkWish) -> Batch:
     for representation in pc.unique(of_units["representation"]).to_pylist():
         same = pc.equal(of_units["representation"], representation)
         names = of_units.filter(same)["conversation_id"].to_pylist()
-        table = vectors_table(representation, wish.embedder)
+        table = vectors_table(representation, spec.embedder)
         of_vectors = VECTORS_PART.named(table)
         made_of = {name: held[name, of_vectors][0] for name in names if (name, of_vectors) in held}
         if len(made_of) < len(names):
-            raise not_embedded(representation, wish.embedder, base_parts.corpus)
-        hashes = {name: derived_part_hash(value, wish.settings.settings_hash) for name, value in made_of.items()}
-        mine = LINKS_PART.named(representation, wish.settings.relation)
+            raise not_embedded(representation, spec.embedder, base_parts.corpus)
+        hashes = {name: derived_part_hash(value, spec.settings.settings_hash) for name, value in made_of.items()}
+        mine = LINKS_PART.named(representation, spec.settings.relation)
         missing = changed(held, mine, hashes)
         made = LINKS.empty()
         if missing:
             of_it = units.filter(pc.equal(units["representation"], representation))
             made = _linked(
-                only(of_it, missing), base_parts.vectors(table, pa.array(sorted(missing), pa.string())), wish
+                only(of_it, missing), base_parts.vectors(table, pa.array(sorted(missing), pa.string())), spec
             )
         links.append(made)
         parts.append(seen(held, of_vectors, made_of, {}))
@@ -78,7 +78,7 @@ def not_embedded(representation: str, embedder: str, corpus: str) -> NotFoundErr
     )
 
 
-def _linked(units: pa.Table, stored: pa.Table, wish: LinkWish) -> pa.Table:
+def _linked(units: pa.Table, stored: pa.Table, spec: LinkSpec) -> pa.Table:
     """Links among the units of each conversation, which are taken in the order of their ids, as ties are broken by it."""
     units = units.sort_by([("conversation_id", "ascending"), ("unit_id", "ascending")]).combine_chunks()
     # A conversation's vectors are its units', one each: an audit holds every commit to it.
@@ -90,6 +90,6 @@ def _linked(units: pa.Table, stored: pa.Table, wish: LinkWish) -> pa.Table:
     made = []
     for start, end in zip(np.append(0, ends[:-1]).tolist(), ends.tolist(), strict=True):
         mine = units.slice(start, end - start)
-        edges = similar_units(vectors[start:end], texts_of(mine), wish.settings)
-        made.append(link_rows(mine, edges, wish.settings.relation))
+        edges = similar_units(vectors[start:end], texts_of(mine), spec.settings)
+        made.append(link_rows(mine, edges, spec.settings.relation))
     return pa.concat_tables(made)
